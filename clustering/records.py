@@ -1,0 +1,75 @@
+"""Frozen records that pass between the stages. All times are timezone-aware and UTC."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Article:
+    """One article as a source gives it; only `title` and one of `id` and `url` are required.
+
+    Attributes:
+        title: headline, plain text.
+        id: the source's own identifier (guid), unique within `source`.
+        url: address of the article.
+        source: feed name or address; the scope of `id`.
+        body: plain text, the lede or the whole article.
+        author: byline.
+        published_at: time that the source states; None where it states none.
+        language: BCP 47 tag that the source states (`pt-BR`); None where it states none.
+    """
+
+    title: str
+    id: str | None = None
+    url: str | None = None
+    source: str = "unknown"
+    body: str = ""
+    author: str | None = None
+    published_at: datetime | None = None
+    language: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Feed:
+    """What is known of a feed after it was read.
+
+    Attributes:
+        address: the feed's key: its address, or the name that JSON Lines rows give as source.
+        title: human name.
+        language: BCP 47 tag that the feed declares.
+        etag: validator of the last answer, for conditional requests.
+        last_modified: likewise, verbatim.
+    """
+
+    address: str
+    title: str | None = None
+    language: str | None = None
+    etag: str | None = None
+    last_modified: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A piece of input that was refused, while the rest went through.
+
+    Attributes:
+        source: file, address or feed that it came from.
+        line: line of the file, from 1; None where lines mean nothing.
+        reason: what is wrong.
+        remedy: what to do about it.
+    """
+
+    source: str
+    line: int | None
+    reason: str
+    remedy: str
+
+    def __str__(self) -> str:
+        """Return `source:line: reason; remedy` on one line."""
+        place = self.source if self.line is None else f"{self.source}:{self.line}"
+        return f"{place}: {self.reason}; {self.remedy}"

@@ -1,0 +1,1 @@
+"""Data only: model cards, calibrations and language offsets, read through `importlib.resources`."""

@@ -1,0 +1,1 @@
+"""Data only: SQL migrations and named queries, read through `importlib.resources`."""
