@@ -1,0 +1,135 @@
+"""Everything that is known of a run's quality, in one record."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from clustering.evaluation.languages import (
+    LanguagePairScore,
+    LanguageScore,
+    by_language,
+    by_language_pair,
+    cross_lingual,
+    pair_tables,
+    same_language,
+)
+from clustering.evaluation.scores import (
+    PRF,
+    PairScore,
+    PartitionShape,
+    adjusted_mutual_information,
+    bcubed,
+    in_gold_stories,
+    pairwise,
+    partition_shape,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import ArrayLike
+
+LARGEST_LANGUAGE_PAIRS = 20  # 81 languages make 3,240 pairs, most of them with next to no articles
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """Which articles were scored and which were not.
+
+    Attributes:
+        scored: articles that the scores are of.
+        unlabelled: gold rows without a story that were left out.
+        unlabelled_placed: how many of these the output has in a story of a scored article.
+        unplaced: scored articles in no story of the output, each a cluster of its own; `missing`
+            is among them.
+        missing: scored articles that the output does not mention.
+        missing_examples: ids of the first few of them, in gold order.
+        unknown: articles of the output that gold does not mention; they are ignored.
+    """
+
+    scored: int
+    unlabelled: int
+    unlabelled_placed: int
+    unplaced: int
+    missing: int
+    missing_examples: tuple[str, ...]
+    unknown: int
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """A predicted partition scored against gold.
+
+    Attributes:
+        coverage: which articles were scored.
+        bcubed: mean over all scored articles.
+        bcubed_stories: mean over the articles whose gold story has two or more; None where gold
+            is all singletons. Articles of gold singletons that were joined with them still count
+            against their precision.
+        pairwise: over all pairs of scored articles.
+        same_language: over pairs in one language.
+        cross_lingual: over pairs in two different languages, tags compared as they are written.
+        ami: adjusted mutual information, at most 1.
+        gold: sizes of the gold stories.
+        predicted: sizes of the predicted stories, counting scored articles only.
+        languages: B-cubed of each language's articles, the largest language first.
+        language_pairs: pairs of languages with most gold pairs, the largest first.
+    """
+
+    coverage: Coverage
+    bcubed: PRF
+    bcubed_stories: PRF | None
+    pairwise: PairScore
+    same_language: PairScore
+    cross_lingual: PairScore
+    ami: float
+    gold: PartitionShape
+    predicted: PartitionShape
+    languages: tuple[LanguageScore, ...]
+    language_pairs: tuple[LanguagePairScore, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain dicts, lists, strings and numbers, ready for `json.dumps`."""
+        plain: dict[str, Any] = _plain(asdict(self))
+        return plain
+
+
+def score(
+    gold: ArrayLike, predicted: ArrayLike, languages: Sequence[str], coverage: Coverage
+) -> Evaluation:
+    """Work out every score.
+
+    Args:
+        gold: label of each scored article, shape (n,).
+        predicted: label of each scored article, shape (n,); unplaced ones have one each.
+        languages: language tag of each scored article, length n.
+        coverage: what was and was not scored, passed on as it is.
+
+    Raises:
+        ValueError: the arrays are empty, not flat, or not of one length.
+    """
+    several = in_gold_stories(gold)
+    tables = pair_tables(gold, predicted, languages)
+    return Evaluation(
+        coverage=coverage,
+        bcubed=bcubed(gold, predicted),
+        bcubed_stories=bcubed(gold, predicted, only=several) if several.any() else None,
+        pairwise=pairwise(gold, predicted),
+        same_language=same_language(tables),
+        cross_lingual=cross_lingual(tables),
+        ami=adjusted_mutual_information(gold, predicted),
+        gold=partition_shape(gold),
+        predicted=partition_shape(predicted),
+        languages=by_language(gold, predicted, languages),
+        language_pairs=by_language_pair(tables, LARGEST_LANGUAGE_PAIRS),
+    )
+
+
+def _plain(value: Any) -> Any:  # noqa: ANN401 - whatever asdict yields: nested dicts, tuples, scalars
+    """Turn tuples into lists, all the way down, so that the result equals what JSON reads back."""
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    return value
