@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from datetime import datetime
+    from uuid import UUID
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,3 +74,18 @@ class Refusal:
         """Return `source:line: reason; remedy` on one line."""
         place = self.source if self.line is None else f"{self.source}:{self.line}"
         return f"{place}: {self.reason}; {self.remedy}"
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """What the exact stages of the cascade compare; each a 128-bit hash.
+
+    Attributes:
+        entry_hash: over trimmed title, body and address; compared within a feed.
+        url_hash: over the normalised address; None for a front page or no web address.
+        content_hash: over canonical body text; None for a body too short to be told from a stub.
+    """
+
+    entry_hash: UUID
+    url_hash: UUID | None
+    content_hash: UUID | None

@@ -1,0 +1,1 @@
+"""The cascade that folds copies of an article into one."""

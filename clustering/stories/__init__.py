@@ -1,0 +1,1 @@
+"""Stories: the three passes over the window, and reading what they made."""

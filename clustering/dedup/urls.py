@@ -1,0 +1,89 @@
+"""One form for all addresses of the same article.
+
+Parsing, percent-encoding, default ports, dot segments and IDN are settled by ada, an
+implementation of the WHATWG URL standard; what identifies an article is settled here.
+"""
+
+from __future__ import annotations
+
+import re
+
+import ada_url
+
+# Parameters that say where a reader came from, never what is read. Names were collected from the
+# vendors' own documentation (Google Analytics, Google Ads, Meta, Microsoft, Mailchimp, HubSpot,
+# Yandex, Matomo, AT Internet, Marketo); a name that could identify an article is left out.
+TRACKING_PARAMETERS = frozenset(
+    """
+    fbclid gclid gclsrc dclid gbraid wbraid msclkid twclid ttclid igshid igsh li_fat_id yclid
+    ysclid mc_cid mc_eid mkt_tok oly_anon_id oly_enc_id vero_id vero_conv _hsenc _hsmi hsctatracking
+    at_medium at_campaign at_custom1 at_custom2 at_custom3 at_custom4 xtor wt_mc wt_zmc ocid ncid
+    cmpid icid s_cid _ga _gl _openstat spm srsltid ref_src ref_url
+    """.split()  # noqa: SIM905 - a column of quoted names hides the names
+)
+TRACKING_PREFIXES = ("utm_", "mtm_", "pk_", "hsa_", "fb_action_", "fb_source")
+
+_ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
+_UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+
+
+def normalise_url(url: str, identity_params: frozenset[str] = frozenset()) -> str | None:
+    """Return the form that two addresses of one article share, or None where it is no web address.
+
+    Scheme and host are lowercased, http counts as https, a leading `www.`, the default port, user
+    information, the fragment and tracking parameters are dropped, parameters are sorted, a trailing
+    slash is dropped, percent-escapes have one spelling. Every other parameter stays: on a site that
+    nobody described, each might be the one that names the article.
+
+    Args:
+        url: address as a feed gives it.
+        identity_params: parameters that name an article on this site, kept even if the list of
+            tracking parameters has them.
+    """
+    try:
+        parsed = ada_url.URL(url.strip())
+    except ValueError:
+        return None
+    if parsed.protocol not in {"http:", "https:"} or not parsed.hostname:
+        return None
+    host = _host(parsed)
+    path = _escapes(parsed.pathname).rstrip("/")
+    query = _query(parsed.search[1:], identity_params)
+    return f"https://{host}{path}" + (f"?{query}" if query else "")
+
+
+def names_an_article(normalised: str) -> bool:
+    """Tell whether a normalised address is more than a site's front page, which feeds give for want of better."""
+    return normalised.count("/") > 2 or "?" in normalised
+
+
+def _host(parsed: ada_url.URL) -> str:
+    default = parsed.port in {"", "80", "443"}
+    host = str(parsed.hostname).removesuffix(".")
+    # Only one www: "www.www.example" is another host, and normalising twice must change nothing.
+    bare = host.removeprefix("www.")
+    host = bare if "." in bare and not bare.startswith("www.") else host
+    return host if default else f"{host}:{parsed.port}"
+
+
+def _query(query: str, identity_params: frozenset[str]) -> str:
+    parts = [_escapes(part.replace("+", "%20")) for part in query.split("&") if part]
+    return "&".join(sorted(part for part in parts if not _is_tracking(part, identity_params)))
+
+
+def _is_tracking(part: str, identity_params: frozenset[str]) -> bool:
+    name = part.split("=", 1)[0]
+    if name in identity_params:
+        return False
+    lowered = name.lower()
+    return lowered in TRACKING_PARAMETERS or lowered.startswith(TRACKING_PREFIXES)
+
+
+def _escapes(text: str) -> str:
+    """Spell percent-escapes one way: unreserved characters bare, hex digits in capitals (RFC 3986, 6.2.2)."""
+    return _ESCAPE.sub(_escape, text)
+
+
+def _escape(match: re.Match[str]) -> str:
+    character = chr(int(match[1], 16))
+    return character if character in _UNRESERVED else match[0].upper()

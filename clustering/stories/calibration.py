@@ -1,0 +1,110 @@
+"""Thresholds and windows of the passes. They belong to a space and live in `models/`, never in code."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass, fields
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from clustering.errors import CalibrationError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from importlib.resources.abc import Traversable
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """What decides whether two articles tell one story, in one space.
+
+    A score is a cosine of aligned vectors less the time penalty, so it lies in -1 to 1 less a little.
+
+    Attributes:
+        match: least score of an article against a story to join it (pass 1).
+        link: least score between two articles to be neighbours (pass 2).
+        merge: least score of two stories to become one (pass 3).
+        story_gap_hours: longest time between a story's latest article and one that joins it.
+        story_age_hours: longest time between a story's first article and one that joins it.
+        centroid_members: how many of a story's most recent articles its centroid averages.
+        neighbours: how many nearest articles or stories are looked at.
+        time_penalty: score lost per unit of log(1 + hours apart).
+        chain_slack: how far below `link` the average similarity of a component's two halves may lie.
+        size_penalty: score lost, when stories merge, per unit of log(articles of the smaller one).
+        cohesion_penalty: score lost, when stories merge, per unit that the tighter one's cohesion
+            exceeds `cohesion_prior`.
+        cohesion_prior: cohesion assumed of a story before its members have shown it.
+    """
+
+    match: float
+    link: float
+    merge: float
+    story_gap_hours: float
+    story_age_hours: float
+    centroid_members: int
+    neighbours: int
+    time_penalty: float
+    chain_slack: float
+    size_penalty: float
+    cohesion_penalty: float
+    cohesion_prior: float
+
+    def __post_init__(self) -> None:
+        """Refuse values that cannot mean anything.
+
+        Raises:
+            CalibrationError: a value is out of its range.
+        """
+        for name in ("match", "link", "merge", "cohesion_prior"):
+            self._require(name, -1, 1)
+        for name in ("story_gap_hours", "story_age_hours"):
+            self._require(name, 0, 24 * 30)
+        self._require("centroid_members", 1, 10_000)
+        self._require("neighbours", 1, 1_000)
+        for name in ("time_penalty", "chain_slack", "size_penalty", "cohesion_penalty"):
+            self._require(name, 0, 1)
+
+    def _require(self, name: str, least: float, most: float) -> None:
+        value = getattr(self, name)
+        if not least <= value <= most:
+            raise CalibrationError(f"{name} is {value}; it must lie between {least} and {most}")
+
+
+def load_calibration(model: str, path: Path | None = None) -> Calibration:
+    """Return the calibration in a file, or the one shipped for a model.
+
+    Args:
+        model: name of the model's card.
+        path: a TOML file with one key for each attribute of `Calibration`.
+
+    Raises:
+        CalibrationError: there is none, or it lacks a key, has an unknown one or one out of range.
+    """
+    shipped = files("clustering.models").joinpath(f"{model}.calibration.toml")
+    source = path or shipped
+    if not source.is_file():
+        raise CalibrationError(
+            f"no calibration for {model} at {source}; name one with --calibration, as its thresholds "
+            "cannot be taken from another model"
+        )
+    return _parse(_read(source), str(path or shipped.name))
+
+
+def _read(source: Path | Traversable) -> Mapping[str, Any]:
+    try:
+        return tomllib.loads(source.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise CalibrationError(f"{source} is no TOML file: {error}") from error
+
+
+def _parse(values: Mapping[str, Any], source: str) -> Calibration:
+    wanted = {field.name: int if field.type == "int" else float for field in fields(Calibration)}
+    if unknown := sorted(values.keys() - wanted.keys()):
+        raise CalibrationError(f"{source}: unknown key {unknown[0]}; known are {', '.join(wanted)}")
+    if missing := sorted(wanted.keys() - values.keys()):
+        raise CalibrationError(f"{source}: {missing[0]} is missing")
+    try:
+        return Calibration(**{name: kind(values[name]) for name, kind in wanted.items()})
+    except (TypeError, ValueError) as error:
+        raise CalibrationError(f"{source}: a value is no number: {error}") from error

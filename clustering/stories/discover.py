@@ -1,0 +1,157 @@
+"""Pass 2: articles that joined no story are linked with each other; each group is a new story."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.cluster.hierarchy import average, fcluster
+
+from clustering.graph import components
+from clustering.stories.placement import Placement
+from clustering.stories.scoring import hours, pair_score
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from datetime import datetime
+
+    from numpy.typing import NDArray
+
+    from clustering.stories.calibration import Calibration
+
+# Average linkage takes all pairs of a component: 300 articles are 45,000 pairs. A larger one is
+# first cut by a higher threshold, and pass 3 joins again what belongs together.
+MAX_COMPONENT_ARTICLES = 300
+_THRESHOLD_STEP = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """Two articles near each other.
+
+    Attributes:
+        article_id: the article whose neighbours were looked for.
+        event_time: its time.
+        other_id: its neighbour.
+        other_time: the neighbour's time.
+        similarity: cosine of their aligned vectors.
+    """
+
+    article_id: int
+    event_time: datetime
+    other_id: int
+    other_time: datetime
+    similarity: float
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """Two articles and their score; `a` is the lower id."""
+
+    a: int
+    b: int
+    score: float
+
+
+def edges(
+    neighbours: Iterable[Neighbour], free: frozenset[int], calibration: Calibration
+) -> list[Edge]:
+    """Return the links among articles that are in no story, each pair once, sorted.
+
+    Args:
+        neighbours: what the database found near the new articles.
+        free: ids of the articles that are in no story.
+        calibration: gives the threshold `link`, the window and the time penalty.
+    """
+    found: dict[tuple[int, int], float] = {}
+    for near in neighbours:
+        if near.article_id not in free or near.other_id not in free:
+            continue
+        apart = near.event_time - near.other_time
+        score = pair_score(near.similarity, apart, calibration)
+        if score >= calibration.link and abs(hours(apart)) <= calibration.story_gap_hours:
+            pair = (min(near.article_id, near.other_id), max(near.article_id, near.other_id))
+            found[pair] = score
+    return [Edge(a, b, score) for (a, b), score in sorted(found.items())]
+
+
+def groups(
+    links: Sequence[Edge],
+    times: Mapping[int, datetime],
+    similarities: Callable[[Sequence[int]], NDArray[np.float64]],
+    calibration: Calibration,
+) -> list[list[int]]:
+    """Return the new stories: groups of two or more article ids.
+
+    Union-find gives components; a component that hangs together through a chain only is cut where
+    average linkage falls `chain_slack` below `link`. Average linkage and not mutual nearest
+    neighbours, because a published report and our own replay both lose less recall with it.
+
+    Args:
+        links: edges at or above `link`.
+        times: event time by article id.
+        similarities: given n ids, returns their (n, n) float64 cosines.
+        calibration: gives `link`, `chain_slack` and the time penalty.
+    """
+    found: list[list[int]] = []
+    for component in _small_components(links, calibration.link):
+        found += _cut_chains(component, times, similarities, calibration)
+    return sorted(group for group in found if len(group) > 1)
+
+
+def founders(
+    group: Sequence[int], story_id: int, links: Iterable[Edge], calibration: Calibration
+) -> list[Placement]:
+    """Return the placements of a new story's articles, each with its strongest link inside the story.
+
+    An article that average linkage holds in a group may have no link of its own there: its score
+    is then None.
+    """
+    members = frozenset(group)
+    best: dict[int, tuple[float, int]] = {}
+    for edge in links:
+        if edge.a in members and edge.b in members:
+            for own, other in ((edge.a, edge.b), (edge.b, edge.a)):
+                best[own] = max(best.get(own, (-2.0, 0)), (edge.score, -other))
+    return [_founder(article, story_id, best.get(article), calibration.link) for article in group]
+
+
+def _founder(
+    article: int, story_id: int, best: tuple[float, int] | None, threshold: float
+) -> Placement:
+    score, nearest = (best[0], -best[1]) if best else (None, None)
+    return Placement(article, story_id, "discover", score, threshold, nearest)
+
+
+def _small_components(links: Sequence[Edge], threshold: float) -> list[list[int]]:
+    """Return the components at a threshold, the too large ones at the threshold that cuts them."""
+    found: list[list[int]] = []
+    for component in components((edge.a, edge.b) for edge in links):
+        if len(component) <= MAX_COMPONENT_ARTICLES:
+            found.append(component)
+            continue
+        members = frozenset(component)
+        stricter = threshold + _THRESHOLD_STEP
+        inside = [edge for edge in links if edge.a in members and edge.score >= stricter]
+        found += _small_components(inside, stricter)
+    return found
+
+
+def _cut_chains(
+    component: list[int],
+    times: Mapping[int, datetime],
+    similarities: Callable[[Sequence[int]], NDArray[np.float64]],
+    calibration: Calibration,
+) -> list[list[int]]:
+    if len(component) == 2:
+        return [component]
+    at = np.array([times[article].timestamp() for article in component]) / 3600
+    penalty = calibration.time_penalty * np.log1p(np.abs(at[:, None] - at[None, :]))
+    distances = np.clip(1 - similarities(component) + penalty, 0, None)
+    tree = average(distances[np.triu_indices(len(component), 1)])
+    labels = fcluster(tree, 1 - calibration.link + calibration.chain_slack, "distance")
+    parts: dict[int, list[int]] = {}
+    for article, label in zip(component, labels, strict=True):
+        parts.setdefault(int(label), []).append(article)
+    return list(parts.values())

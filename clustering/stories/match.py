@@ -1,0 +1,107 @@
+"""Pass 1: articles join live stories. Pure decisions on what the database found near."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from clustering.stories.placement import Placement
+from clustering.stories.scoring import hours, pair_score
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from datetime import datetime
+
+    from clustering.stories.calibration import Calibration
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A live story near an article.
+
+    Attributes:
+        article_id: the article.
+        event_time: its time.
+        story_id: the story.
+        first_time: event time of the story's first article.
+        latest_time: event time of its latest article.
+        similarity: cosine of the article's aligned vector and the story's centroid.
+    """
+
+    article_id: int
+    event_time: datetime
+    story_id: int
+    first_time: datetime
+    latest_time: datetime
+    similarity: float
+
+    @property
+    def apart(self) -> timedelta:
+        """Time between the article and the story; none where it falls inside the story's extent."""
+        before = self.first_time - self.event_time
+        after = self.event_time - self.latest_time
+        return max(before, after, timedelta())
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """The story that scores best for an article, whether or not the score is enough."""
+
+    story_id: int
+    score: float
+
+
+def in_window(candidate: Candidate, calibration: Calibration) -> bool:
+    """Tell whether an article is near enough in time to join a story."""
+    age = hours(candidate.event_time - candidate.first_time)
+    near = hours(candidate.apart) <= calibration.story_gap_hours
+    return near and age <= calibration.story_age_hours
+
+
+def best_matches(candidates: Iterable[Candidate], calibration: Calibration) -> dict[int, Match]:
+    """Return the best story for each article that has one in its window.
+
+    Ties go to the older story, so that the order of the candidates never matters.
+    """
+    best: dict[int, Match] = {}
+    for candidate in candidates:
+        if in_window(candidate, calibration):
+            score = pair_score(candidate.similarity, candidate.apart, calibration)
+            rival = best.get(candidate.article_id)
+            if rival is None or (score, -candidate.story_id) > (rival.score, -rival.story_id):
+                best[candidate.article_id] = Match(candidate.story_id, score)
+    return best
+
+
+def placements(
+    article_ids: Iterable[int],
+    best: Mapping[int, Match],
+    nearest: Mapping[tuple[int, int], int],
+    calibration: Calibration,
+) -> list[Placement]:
+    """Decide for each article whether it joins its best story.
+
+    Args:
+        article_ids: the articles of the slice.
+        best: the best story by article id.
+        nearest: the nearest member by article id and story id, where one is among its neighbours.
+        calibration: gives the threshold `match`.
+
+    Returns:
+        one placement an article; `story_id` is None where no story scores enough.
+    """
+    return [
+        _place(article, best.get(article), nearest, calibration.match) for article in article_ids
+    ]
+
+
+def _place(
+    article: int, match: Match | None, nearest: Mapping[tuple[int, int], int], threshold: float
+) -> Placement:
+    if match is None:
+        return Placement(article, None, "none", None, threshold, None)
+    near = nearest.get((article, match.story_id))
+    if match.score < threshold:
+        return Placement(article, None, "none", match.score, threshold, near)
+    return Placement(article, match.story_id, "match", match.score, threshold, near)

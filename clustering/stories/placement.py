@@ -1,0 +1,25 @@
+"""Where a pass put an article, and why."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Placement(NamedTuple):
+    """One decision about one article.
+
+    Attributes:
+        article_id: the article.
+        story_id: the story it was put in; None where no pass placed it.
+        pass_name: `match` (pass 1), `discover` (pass 2), or `none`.
+        score: its score against the story or its nearest article; None where there was no candidate.
+        threshold: what the score had to reach.
+        nearest_id: the member of the story nearest to it; None where none is among its neighbours.
+    """
+
+    article_id: int
+    story_id: int | None
+    pass_name: str
+    score: float | None
+    threshold: float
+    nearest_id: int | None

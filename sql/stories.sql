@@ -1,0 +1,84 @@
+-- Reading stories.
+
+-- list_stories: stories that were alive in a span of time, the latest first
+SELECT s.id, s.headline_id, a.title AS headline, s.languages, s.sources, s.size, s.first_time, s.latest_time
+FROM story s JOIN article a ON a.id = s.headline_id
+WHERE s.merged_into IS NULL AND s.size >= %(min_size)s
+  AND s.latest_time >= coalesce(%(since)s::timestamptz, '-infinity')
+  AND s.first_time <= coalesce(%(until)s::timestamptz, 'infinity')
+ORDER BY s.latest_time DESC, s.id DESC
+LIMIT %(most)s;
+
+-- story_by_id: one story; an absorbed one leads to its survivor
+SELECT s.id, s.headline_id, a.title AS headline, s.languages, s.sources, s.size, s.first_time, s.latest_time
+FROM story asked
+JOIN story s ON s.id = coalesce(asked.merged_into, asked.id)
+JOIN article a ON a.id = s.headline_id
+WHERE asked.id = %(story_id)s;
+
+-- story_members: the articles of some stories, each with the decision that put it there
+SELECT
+    p.story_id, a.id, f.address AS source, a.guid, a.url, a.title, a.body, a.author, a.language, a.published_at,
+    a.event_time, a.first_seen, p.pass AS pass_name, p.score, p.threshold, p.nearest_id, p.run_id
+FROM story_article p
+JOIN article a ON a.id = p.article_id
+JOIN feed f ON f.id = a.feed_id
+WHERE p.story_id = ANY (%(story_ids)s)
+ORDER BY a.event_time, a.id;
+
+-- story_duplicates: what is folded into the articles of some stories
+SELECT
+    d.canonical_id, a.id, f.address AS source, a.guid, a.url, a.title, a.event_time, d.stage, d.score, d.run_id
+FROM story_article p
+JOIN duplicate_link d ON d.canonical_id = p.article_id AND d.retracted_at IS NULL
+JOIN article a ON a.id = d.article_id
+JOIN feed f ON f.id = a.feed_id
+WHERE p.story_id = ANY (%(story_ids)s)
+ORDER BY a.event_time, a.id;
+
+-- story_centroids: the centroids of some stories
+SELECT story_id, centroid FROM {story_vectors} WHERE story_id = ANY (%(story_ids)s);
+
+-- absorbed_stories: the merges that made some stories what they are
+SELECT m.absorbed_id, s.merged_into AS survivor_id, m.score, m.threshold, m.run_id
+FROM story_merge m JOIN story s ON s.id = m.absorbed_id
+WHERE s.merged_into = ANY (%(story_ids)s)
+ORDER BY m.absorbed_id;
+
+-- assignments: the story of every article by its feed's own id, duplicates in that of their canonical
+SELECT f.address AS source, a.guid, p.story_id
+FROM article a
+JOIN feed f ON f.id = a.feed_id
+LEFT JOIN duplicate_link d ON d.article_id = a.id AND d.retracted_at IS NULL
+LEFT JOIN story_article p ON p.article_id = coalesce(d.canonical_id, a.id);
+
+-- totals: how much there is of everything
+SELECT
+    (SELECT count(*) FROM feed) AS feeds,
+    (SELECT count(*) FROM article) AS articles,
+    (SELECT count(*) FROM duplicate_link WHERE retracted_at IS NULL) AS duplicates,
+    (SELECT count(*) FROM article WHERE encode_due) AS waiting,
+    (SELECT count(*) FROM story_article WHERE story_id IS NOT NULL) AS placed,
+    (SELECT count(*) FROM story_article WHERE story_id IS NULL) AS unplaced,
+    (SELECT count(*) FROM story WHERE merged_into IS NULL) AS stories,
+    (SELECT count(*) FROM story_merge) AS merges,
+    (SELECT count(*) FROM run) AS runs;
+
+-- placements_by_day: how each pass placed articles, by day of their time; scores tell when a threshold has drifted
+SELECT
+    to_char(event_time AT TIME ZONE 'UTC', 'YYYY-MM-DD') AS day, pass, count(*) AS articles,
+    min(score) AS least, percentile_cont(0.5) WITHIN GROUP (ORDER BY score) AS median, max(score) AS most
+FROM story_article
+WHERE pass <> 'pending' AND event_time >= (SELECT max(event_time) FROM story_article) - %(span)s::interval
+GROUP BY 1, 2 ORDER BY 1, 2;
+
+-- links_by_day: how each stage folded duplicates, by day of their time
+SELECT
+    to_char(a.event_time AT TIME ZONE 'UTC', 'YYYY-MM-DD') AS day, d.stage, count(*) AS articles,
+    min(d.score) AS least, percentile_cont(0.5) WITHIN GROUP (ORDER BY d.score) AS median, max(d.score) AS most
+FROM duplicate_link d JOIN article a ON a.id = d.article_id
+WHERE d.retracted_at IS NULL AND a.event_time >= (SELECT max(event_time) FROM article) - %(span)s::interval
+GROUP BY 1, 2 ORDER BY 1, 2;
+
+-- latest_runs: the last runs that changed something
+SELECT id, command, started_at, finished_at, outcome, counts, seconds FROM run ORDER BY id DESC LIMIT %(most)s;
