@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clustering.ingest import ngrams
-from clustering.ingest.trouble import Unreadable
+from clustering.ingest.trouble import Refused
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -160,7 +160,7 @@ def settle_encoding(data: bytes, charset: str | None = None) -> Reading:
         charset: parameter of the HTTP content type, if there was one.
 
     Raises:
-        Unreadable: if the bytes are not in the declared encoding and no other can be told.
+        Refused: if the bytes are not in the declared encoding and no other can be told.
     """
     claims = [each for each in (charset, declared_in_prolog(data)) if each]
     declared = [codec for codec in map(canonical, claims) if codec]
@@ -179,7 +179,9 @@ def canonical(name: str) -> str | None:
         codec = codecs.lookup(name.strip().strip("\"'")).name.replace("-", "_")
     except (LookupError, ValueError):
         return None
-    if not re.match(r"utf_(8|16|32)|iso|cp\d|koi8|big5|gb|hz|shift|euc|mac|tis|johab|asc|kz|pt", codec):
+    if not re.match(
+        r"utf_(8|16|32)|iso|cp\d|koi8|big5|gb|hz|shift|euc|mac|tis|johab|asc|kz|pt", codec
+    ):
         return None
     return _SUPERSETS.get(codec, codec)
 
@@ -207,9 +209,9 @@ def _family(codec: str) -> str:
     return re.sub(r"^(utf_\d+).*", r"\1", codec)
 
 
-def _unknown(claims: list[str]) -> Unreadable:
+def _unknown(claims: list[str]) -> Refused:
     claim = f"declared {' and '.join(claims)}" if claims else "no encoding declared, so utf-8"
-    return Unreadable(
+    return Refused(
         f"{claim}, but the bytes are not, and no other encoding can be told",
         "ask the publisher to declare the encoding, or convert the file to utf-8",
     )

@@ -1,4 +1,4 @@
-"""How a reader gives up on a whole source; it never leaves this package."""
+"""How a reader gives up on a source or a row; it never leaves this package."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from clustering.errors import SourceError
 from clustering.records import Refusal
 
 
-class Unreadable(SourceError):
-    """A source cannot be read; becomes one `Refusal` in `read_sources`.
+class Refused(SourceError):
+    """A source, or one row of it, is refused; `read_sources` makes a `Refusal` of it.
 
     Attributes:
         reason: what is wrong.
@@ -19,6 +19,6 @@ class Unreadable(SourceError):
         self.reason = reason
         self.remedy = remedy
 
-    def refusal(self, source: str) -> Refusal:
-        """Return the refusal of the whole of `source`."""
-        return Refusal(source, None, self.reason, self.remedy)
+    def at(self, source: str, line: int | None = None) -> Refusal:
+        """Return the refusal of `source`, or of one line of it."""
+        return Refusal(source, line, self.reason, self.remedy)
