@@ -161,29 +161,41 @@ def identity_alignment() -> Alignment:
     return Alignment((), nothing[None], nothing, nothing, UNALIGNED)
 
 
-def load_alignment(card: ModelCard) -> Alignment:
-    """Return the alignment that comes with the package for a model.
+def load_alignment(card: ModelCard, home: Path | None = None) -> Alignment:
+    """Return the alignment of a model.
 
     Args:
         card: the model's card.
+        home: the engine's folder; an alignment at `alignment_path(card, home)` goes before the
+            one that comes with the package.
 
     Returns:
-        The alignment, or `identity_alignment()` where the package has none for this model.
+        The alignment, or `identity_alignment()` where there is none for this model.
 
     Raises:
         ModelError: the file is not valid, or was fitted on vectors of another length.
     """
-    file = files("clustering.models") / f"{card.name}.offsets.npz"
-    if not file.is_file():
+    own = alignment_path(card, home) if home else None
+    shipped = files("clustering.models") / f"{card.name}.offsets.npz"
+    if own and own.is_file():
+        alignment = read_alignment(own)
+    elif "/" not in card.name and shipped.is_file():
+        with shipped.open("rb") as stream:
+            alignment = _read(stream, card.name)
+    else:
         return identity_alignment()
-    with file.open("rb") as stream:
-        alignment = _read(stream, card.name)
     if card.dimension not in (None, alignment.offsets.shape[-1]):
         raise ModelError(
             f"the offsets of {card.name} are for vectors of {alignment.offsets.shape[-1]} numbers, "
             f"the card says {card.dimension}; fit them again with clustering.embedding.fit"
         )
     return alignment
+
+
+def alignment_path(card: ModelCard, home: Path) -> Path:
+    """Return where an alignment that the user fitted for a model is kept."""
+    stem = card.name.strip("/").replace("/", "--")
+    return home / "models" / f"{stem}.offsets.npz"
 
 
 def read_alignment(path: Path) -> Alignment:
@@ -236,7 +248,8 @@ def _lede_share(count: int, lede_chars: Sequence[int] | None) -> NDArray[np.floa
         return np.full(count, 0.5, np.float32)
     lengths = np.clip(np.asarray(lede_chars, np.float32), 0, LEDE_FULL_CHARS) / LEDE_SCALE_CHARS
     full = -np.expm1(-LEDE_FULL_CHARS / LEDE_SCALE_CHARS)
-    return (-np.expm1(-lengths) / full).astype(np.float32)
+    share: NDArray[np.float32] = (-np.expm1(-lengths) / full).astype(np.float32)
+    return share
 
 
 def _between(ends: NDArray[np.float32], share: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -28,7 +28,7 @@ class ModelCard:
     """An encoder and how texts are put to it.
 
     Attributes:
-        name: name of the card; for a model without a card its folder or hub name.
+        name: name of the card; for a model without a card its folder (absolute) or hub name.
         source: `bundled`, a hub name (`org/name`), or the path of a sentence-transformers folder.
         revision: commit or tag of the hub, or release of the bundled weights; empty for the newest.
         licence: SPDX name of the weights' licence; empty where not known.
@@ -143,7 +143,7 @@ def _folder_card(folder: Path) -> ModelCard:
         raise ModelError(
             f"{folder} holds no model; a sentence-transformers folder has a modules.json"
         )
-    return ModelCard(name=folder.resolve().name, source=str(folder.resolve()))
+    return ModelCard(name=str(folder.resolve()), source=str(folder.resolve()))
 
 
 def _is_hub_name(name: str) -> bool:
