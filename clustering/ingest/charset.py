@@ -328,7 +328,13 @@ def _common_share(text: str, codec: str) -> float:
 
 
 def _by_accents(data: bytes, sample: bytes) -> _Attempt | None:
-    """Read as windows-1252 if that gives Latin words with single accents, and usual signs."""
+    """Read as windows-1252 if that gives Latin words with single accents, and usual signs.
+
+    Before that, as UTF-8 with something broken in it: no accent makes a sequence of UTF-8.
+    """
+    utf8 = _attempt(data.removeprefix(codecs.BOM_UTF8), "utf_8")
+    if 0 < utf8.broken <= sum(1 for each in utf8.text if not each.isascii()) - utf8.broken:
+        return utf8
     text = _attempt(sample, "cp1252").text
     words = [word for word in _WORD.findall(text) if not word.isascii()]
     signs = [each for each in text if not each.isascii() and not each.isalpha()]

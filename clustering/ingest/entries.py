@@ -141,7 +141,7 @@ def web_address(link: str | None, base: str | None) -> str | None:
 
 def _title_from(body: str) -> str:
     """Return the first sentence of a body, at most 100 characters of it."""
-    found = _SENTENCE.match(body)
+    found = _SENTENCE.match(body.partition("\n")[0])
     return cut(found[0], _MADE_TITLE_CHARS) if found else ""
 
 

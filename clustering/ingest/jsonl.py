@@ -130,7 +130,7 @@ def _parse(line: bytes) -> dict[str, Any]:
         Refused: if it is no JSON object in UTF-8.
     """
     try:
-        row = json.loads(line.decode())
+        row = json.loads(line.decode(), parse_constant=_no_number)
     except UnicodeDecodeError as error:
         raise Refused(
             f"not UTF-8 (byte {error.start + 1} of the line)", "write the file in UTF-8"
@@ -196,6 +196,11 @@ def _identifier(row: dict[str, Any]) -> str | None:
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     return _text(row, "id")
+
+
+def _no_number(name: str) -> None:
+    """Refuse NaN and Infinity, which Python writes and JSON has not (RFC 8259, section 6)."""
+    raise ValueError(f"{name} is no JSON")
 
 
 def _kind(value: object) -> str:

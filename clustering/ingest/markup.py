@@ -72,7 +72,8 @@ def _flatten(html: str) -> str:
         return entities.unescape(_ANY_TAG.sub(" ", html))
     from selectolax.lexbor import LexborHTMLParser  # noqa: PLC0415 - loaded when first needed
 
-    tree = LexborHTMLParser(html.replace("<![CDATA[", "").replace("]]>", ""))
+    visible = html.replace("<![CDATA[", "").replace("]]>", "")
+    tree = LexborHTMLParser(" ".join(visible.split()))
     tree.strip_tags(list(_SILENT))
     for node in tree.css(_BLOCKS):
         node.insert_before("\n")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 #: Local names of the root elements that feedparser understands.
-ROOTS = frozenset({"rss", "rdf", "feed", "channel"})
+ROOTS = frozenset({"rss", "rdf", "feed", "channel", "entry"})
 _ENTRY = re.compile(r"<(?:[\w.-]+:)?(?:item|entry)(?=[\s/>])", re.IGNORECASE)
 _PROLOG = '<?xml version="1.0" encoding="utf-8"?>\n'
 _HTML_TYPES = frozenset({"text/html", "application/xhtml+xml"})
@@ -34,12 +34,14 @@ def read_xml_feed(document: Document, base: str | None, max_entries: int) -> Par
         max_entries: later ones are left out.
 
     Raises:
-        Refused: if nothing in it is a feed.
+        Refused: if the document is so ill-formed that nothing can be read.
     """
     text, left_out = cut_after(document, _ENTRY, max_entries)
     parsed = _parse(_PROLOG + text, base)
-    if not parsed["entries"] and not parsed["version"]:
-        raise Refused(f"XML, but no feed (its root is <{document.root}>)", "check the address")
+    if parsed["bozo"] and not parsed["entries"]:
+        raise Refused(
+            "an ill-formed feed, and no entry of it can be read", "open it; tell the publisher"
+        )
     feed = parsed["feed"]
     return ParsedFeed(
         title=clean_line(text_of(_get(feed, "title") or "")) or None,
