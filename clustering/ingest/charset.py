@@ -63,10 +63,13 @@ _KANA = {"cp932": (0x82, 0x83), "euc_jp": (0xA4, 0xA5)}
 _LEAST_KANA = 0.05
 #: Encodings that are looked for where the declared one is false. Of two that read the same text
 #: equally well the first is taken: the windows code pages are what is written in practice.
+# fmt: off
 _SOUGHT = (
-    "cp1252 cp1251 cp1250 koi8_r koi8_u cp932 euc_jp cp949 gb18030 big5hkscs cp1253 cp1254 cp1255 "
-    "cp1256 cp1257 cp1258 cp874 iso8859_2 iso8859_5 iso8859_6 iso8859_7 iso8859_13 cp866"
-).split()  # noqa: SIM905 - a list of names reads better as words
+    "cp1252", "cp1251", "cp1250", "koi8_r", "koi8_u", "cp932", "euc_jp", "cp949", "gb18030",
+    "big5hkscs", "cp1253", "cp1254", "cp1255", "cp1256", "cp1257", "cp1258", "cp874",
+    "iso8859_2", "iso8859_5", "iso8859_6", "iso8859_7", "iso8859_13", "cp866",
+)
+# fmt: on
 _SHOWN = {
     "cp932": "shift_jis",
     "cp949": "euc-kr",
@@ -95,14 +98,15 @@ _ACCENTED = re.compile(
     r"(?:[a-zA-Z]+[à-öø-ÿÀ-ÖØ-ÞŸœŒšŠžŽß]{1,2})*[a-zA-Z]*"
     r"|[àáâäèéêëìíîïòóôöùúûüÀÁÂÄÈÉÊËÌÍÎÏÒÓÔÖÙÚÛÜ]"
 )
-_USUAL_SIGNS = frozenset("‘’‚“”„–—…•€£©®™°«»¿¡§\u00a0\u00ad")
+_USUAL_SIGNS = frozenset("‘’‚“”„–—…•€£©®™°«»¿¡§\u00a0\u00ad")  # noqa: RUF001 - meant as they are
 # What no language writes: a letter of another script inside a word, a capital after a small
 # letter in Cyrillic, four accented letters in a row, a sign between letters, a control.
 _ODD = re.compile(
     r"(?<=[a-zA-Z])[\u0370-\u06ff]|[\u0370-\u06ff](?=[a-zA-Z])"
     r"|(?<=[\u0430-\u045f])[\u0400-\u042f]"
     r"|[\u00c0-\u024f](?=[\u00c0-\u024f]{3})|(?<=[\u00c0-\u024f]{3})[\u00c0-\u024f]"
-    r"|(?<=[^\W\d_])[¡-©¬-³¶¸¹¼-¿×÷\u2500-\u25ff](?=[^\W\d_])|¶(?=\w)|[\x80-\x9f]"
+    r"|(?<=[^\W\d_])[\u00a1-\u00a9\u00ac-\u00b3\u00b6\u00b8\u00b9\u00bc-\u00bf\u00d7\u00f7\u2500-\u25ff]"
+    r"(?=[^\W\d_])|\u00b6(?=\w)|[\x80-\x9f]"
 )
 _MOST_ODD = 0.2
 _SURROGATE = re.compile("[\ud800-\udfff]")

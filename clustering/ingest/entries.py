@@ -26,9 +26,15 @@ if TYPE_CHECKING:
 _TITLE_CHARS = 10_000
 _BODY_CHARS = 1_000_000
 _AUTHOR_CHARS = 500
+_ID_BYTES = 2_000  # PostgreSQL's indexes hold no more than 2,704
 _MADE_TITLE_CHARS = 100
-# Sentence ends of Latin, Arabic, Indic, Ethiopic, Armenian, Burmese and East Asian text.
-_SENTENCE = re.compile(r".+?(?:[.!?…؟۔।፡።։၊။]+(?=\s|$)|[。！？]+|$)")
+# Sentence ends: Latin, Arabic, Urdu, Indic, Ethiopic, Armenian and Burmese; then East Asian, which
+# no space follows.
+_SENTENCE = re.compile(
+    ".+?(?:[.!?\u2026\u061f\u06d4\u0964\u1362\u0589\u104b]+(?=\\s|$)|[\u3002\uff01\uff1f]+|$)"
+)
+    r".+?(?:[.!?…؟۔।፡።։၊။]+(?=\s|$)|[。！？]+|$)"  # noqa: RUF001 - each is meant
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +122,7 @@ def to_article(entry: Entry, setting: Setting) -> Article | None:
     given = clean_line(entry.id or "") or clean_line(entry.link or "")
     return Article(
         title=title,
-        id=given or url or _made_id(title, published_at),
+        id=_bounded(given or url) or _made_id(title, published_at),
         url=url,
         source=setting.source,
         body=body,
@@ -143,6 +149,12 @@ def _title_from(body: str) -> str:
     """Return the first sentence of a body, at most 100 characters of it."""
     found = _SENTENCE.match(body.partition("\n")[0])
     return cut(found[0], _MADE_TITLE_CHARS) if found else ""
+
+
+def _bounded(identifier: str | None) -> str | None:
+    """Return an id that fits into an index, its hash if it is too long."""
+    encoded = (identifier or "").encode()
+    return identifier if len(encoded) <= _ID_BYTES else sha256(encoded).hexdigest()
 
 
 def _made_id(title: str, published_at: datetime | None) -> str:

@@ -47,16 +47,16 @@ class FetchLimits:
         total_seconds: from the start of the request to the last byte, redirects included. Looking
             up the host's name is bounded by the system's resolver alone.
         connect_seconds: until a connection stands, for each address of the host.
-        max_redirects: how many are followed.
-        feeds_at_once: number of connections.
+        redirects: how many are followed.
+        parallel: number of connections.
         max_entries: entries read of one feed; the rest is refused.
     """
 
     max_bytes: int = 10_000_000
     total_seconds: float = 30.0
     connect_seconds: float = 10.0
-    max_redirects: int = 5
-    feeds_at_once: int = 8
+    redirects: int = 5
+    parallel: int = 8
     max_entries: int = 10_000
 
 
@@ -101,7 +101,7 @@ class Fetcher:
         The future raises `Refused` if the document cannot be had.
         """
         if self._pool is None:
-            self._pool = ThreadPoolExecutor(self._limits.feeds_at_once, "fetch")
+            self._pool = ThreadPoolExecutor(self._limits.parallel, "fetch")
             self._client = _client(self._limits)
         return self._pool.submit(self._fetch, address)
 
@@ -188,7 +188,7 @@ def _conditions(known: Feed | None) -> dict[str, str]:
 def _follow(client: httpx.Client, request: httpx.Request, limits: FetchLimits) -> Answer | None:
     """Send a request and those that redirects ask for, whose bodies are not read."""
     trace = request.extensions
-    for _ in range(limits.max_redirects + 1):
+    for _ in range(limits.redirects + 1):
         response = client.send(request, stream=True)
         try:
             if response.next_request is None:
@@ -202,7 +202,7 @@ def _follow(client: httpx.Client, request: httpx.Request, limits: FetchLimits) -
                 "check the address; leave the feed out",
             )
         request.extensions |= trace
-    raise Refused(f"more than {limits.max_redirects} redirects", "check the address in a browser")
+    raise Refused(f"more than {limits.redirects} redirects", "check the address in a browser")
 
 
 def _answer(response: httpx.Response, limits: FetchLimits) -> Answer | None:
@@ -329,16 +329,19 @@ def _deadline(seconds: float) -> Iterator[_Deadline]:
 
 def _explained(error: Exception, limits: FetchLimits) -> Refused:
     """Say in plain words why a fetch failed."""
+    for cause in _causes(error):
+        if isinstance(cause, socket.gaierror):
+            return Refused("the host's name cannot be resolved", "check the address and network")
+        if isinstance(cause, ConnectionRefusedError):
+            return Refused("the server refuses the connection", "check the address and its port")
+        if isinstance(cause, ssl.SSLError):
+            return Refused(f"no secure connection ({reason(cause)})", "check the certificate")
+    return _explained_by_kind(error, limits)
+
+
+def _explained_by_kind(error: Exception, limits: FetchLimits) -> Refused:
     import httpx  # noqa: PLC0415 - loaded when first needed
 
-    causes = tuple(_causes(error))
-    if any(isinstance(cause, socket.gaierror) for cause in causes):
-        return Refused("the host's name cannot be resolved", "check the address and the network")
-    if any(isinstance(cause, ConnectionRefusedError) for cause in causes):
-        return Refused("the server refuses the connection", "check the address and its port")
-    failed_tls = next((cause for cause in causes if isinstance(cause, ssl.SSLError)), None)
-    if failed_tls is not None:
-        return Refused(f"no secure connection ({reason(failed_tls)})", "check the certificate")
     if isinstance(error, httpx.ConnectTimeout):
         return Refused(f"no connection within {limits.connect_seconds:g} seconds", "try later")
     if isinstance(error, httpx.TimeoutException):

@@ -52,7 +52,8 @@ def _entry(item: dict[str, Any]) -> Entry:
     dates = [parse_loosely(_text(item, key) or "") for key in ("date_published", "date_modified")]
     return Entry(
         title=Markup(title) if title else None,
-        bodies=[Markup(html, html=True)] * bool(html) + [Markup(each) for each in plain if each],
+        bodies=([Markup(html, html=True)] if html else [])
+        + [Markup(each) for each in plain if each],
         id=_identifier(item),
         link=_text(item, "url") or _text(item, "external_url"),
         dates=[each for each in dates if each],

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 # Never parsed, never whole in memory: no article is that long.
 MAX_LINE_BYTES = 64_000_000
+#: Of id, url and source: PostgreSQL's indexes hold no more than 2,704 bytes.
+MAX_KEY_BYTES = 2_000
 MAX_TITLE_CHARS = 10_000
 MAX_BODY_CHARS = 1_000_000
 _BOM = b"\xef\xbb\xbf"
@@ -162,6 +164,8 @@ def _article(row: dict[str, Any], bounds: DateBounds) -> Article:
         raise Refused("no title", 'give every row a "title" that is not blank')
     if identifier is None and url is None:
         raise Refused("no id and no url", 'give every row an "id" or a "url"')
+    source = _text(row, "source") or _host(url) or "unknown"
+    _check_keys({"id": identifier, "url": url, "source": source})
     body = _text(row, "body") or _text(row, "summary") or ""
     _check_length("title", title, MAX_TITLE_CHARS)
     _check_length("body", body, MAX_BODY_CHARS)
@@ -169,7 +173,7 @@ def _article(row: dict[str, Any], bounds: DateBounds) -> Article:
         title=title,
         id=identifier,
         url=url,
-        source=_text(row, "source") or _host(url) or "unknown",
+        source=source,
         body=text_of(body),
         author=clean_line(_text(row, "author") or "") or None,
         published_at=_date(_text(row, "published_at"), bounds),
@@ -217,6 +221,12 @@ def _check_length(key: str, text: str, most_chars: int) -> None:
             f'"{key}" has {len(text):,} characters, more than {most_chars:,}',
             f'shorten "{key}"; the lede is enough',
         )
+
+
+def _check_keys(keys: dict[str, str | None]) -> None:
+    for key, text in keys.items():
+        if len((text or "").encode()) > MAX_KEY_BYTES:
+            raise Refused(f'"{key}" is longer than {MAX_KEY_BYTES:,} bytes', f'shorten "{key}"')
 
 
 def _date(text: str | None, bounds: DateBounds) -> datetime | None:

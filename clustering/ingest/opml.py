@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-from xml.etree import ElementTree as Tree
+from xml.etree import ElementTree as ET
 
 from clustering.ingest.cleaning import clean_line
 from clustering.ingest.tags import normalise_tag
@@ -51,15 +51,15 @@ def read_opml(document: Document) -> list[Outline]:
     return list(outlines.values())
 
 
-def _parse(text: str) -> Tree.Element:
+def _parse(text: str) -> ET.Element:
     """Parse, if need be with the ampersands mended that addresses are often written with."""
     try:
-        return Tree.fromstring(text)  # noqa: S314 - no entities are left, see safexml
-    except Tree.ParseError:
+        return ET.fromstring(text)  # noqa: S314 - no entities are left, see safexml
+    except ET.ParseError:
         pass
     try:
-        return Tree.fromstring(_STRAY_AMPERSAND.sub("&amp;", text))  # noqa: S314 - as above
-    except Tree.ParseError as error:
+        return ET.fromstring(_STRAY_AMPERSAND.sub("&amp;", text))  # noqa: S314 - as above
+    except ET.ParseError as error:
         raise Refused(f"an ill-formed OPML list ({error})", "mend the file") from None
 
 

@@ -15,7 +15,7 @@ from clustering.ingest.dates import DateBounds
 from clustering.ingest.entries import ParsedFeed, Setting, to_article
 from clustering.ingest.fetch import Answer, Fetcher, FetchLimits
 from clustering.ingest.jsonfeed import read_json_feed
-from clustering.ingest.jsonl import read_json_lines
+from clustering.ingest.jsonl import nothing_in_it, read_json_lines
 from clustering.ingest.kinds import kind_of
 from clustering.ingest.opml import Outline, read_opml
 from clustering.ingest.safexml import document_of
@@ -129,7 +129,9 @@ def _job(source: str) -> _Job:
 
 def _http(source: str) -> str | None:
     """Return the http address of a source, None if it is none; `feed:` is read as http."""
-    address = re.sub(r"^feed:(?://)?(?=https?://)|^feed:(?=//)", "", source.strip(), flags=re.I)
+    address = re.sub(
+        r"^feed:(?://)?(?=https?://)|^feed:(?=//)", "", source.strip(), flags=re.IGNORECASE
+    )
     address = f"http:{address}" if address.startswith("//") else address
     return address if re.match(r"https?://", address, re.IGNORECASE) else None
 
@@ -211,7 +213,7 @@ def _read_document(document: _Document, reader: _Reader, *, listed: bool) -> Ite
     elif kind == "xml":
         yield from _read_xml(document, reader, listed=listed)
     elif kind == "empty":
-        raise Refused("it is empty", "check who writes it")
+        raise nothing_in_it()
     else:
         raise Refused("neither a feed nor OPML nor JSON Lines", "check the source")
 
@@ -221,6 +223,8 @@ def _read_xml(document: _Document, reader: _Reader, *, listed: bool) -> Iterator
     answer, source = document.answer, document.job.source
     reading = settle_encoding(document.data, answer.charset if answer else None)
     xml = document_of(reading.text)
+    if xml.root not in ROOTS | {"opml"}:
+        raise _no_feed(xml.root, xml.text, answer)
     if reading.complaint:
         remedy = "ask the publisher to declare it; check that the text is right"
         yield Refusal(source, None, reading.complaint, remedy)
@@ -228,11 +232,9 @@ def _read_xml(document: _Document, reader: _Reader, *, listed: bool) -> Iterator
         if listed:
             raise Refused("an OPML list inside an OPML list", "name its feeds in the outer list")
         yield from _read_jobs(_listed_jobs(read_opml(xml), document), reader, listed=True)
-    elif xml.root in ROOTS:
+    else:
         feed = read_xml_feed(xml, answer.url if answer else None, reader.limits.max_entries)
         yield from _feed_records(feed, document, reader)
-    else:
-        raise _no_feed(xml.root, xml.text, answer)
 
 
 def _no_feed(root: str, text: str, answer: Answer | None) -> Refused:

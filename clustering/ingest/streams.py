@@ -5,13 +5,13 @@ from __future__ import annotations
 import gzip
 import io
 import zlib
-from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, cast
 
 from clustering.ingest.trouble import Refused
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 GZIP_MAGIC = b"\x1f\x8b"
 #: What reading a damaged file may raise; `EOFError` is a gzip file that breaks off.
@@ -29,7 +29,7 @@ def open_file(path: Path) -> io.BufferedReader:
     try:
         if path.is_dir():
             raise Refused("it is a directory", "name the files in it")
-        return path.open("rb", buffering=_BUFFER_BYTES)
+        return io.BufferedReader(path.open("rb", buffering=0), _BUFFER_BYTES)
     except FileNotFoundError:
         raise Refused("no such file", "check the path") from None
     except (OSError, ValueError) as error:

@@ -72,7 +72,7 @@ def _parse(text: str, base: str | None) -> dict[str, Any]:
             resolve_relative_uris=False,
             sanitize_html=False,
         )
-    except Exception as error:  # noqa: BLE001 - feedparser raises whatever its parsers raise
+    except Exception as error:  # feedparser raises whatever its parsers raise
         raise Refused(
             f"a feed too ill-formed to be read ({type(error).__name__})", "tell the publisher"
         ) from error
