@@ -33,8 +33,6 @@ _MADE_TITLE_CHARS = 100
 _SENTENCE = re.compile(
     ".+?(?:[.!?\u2026\u061f\u06d4\u0964\u1362\u0589\u104b]+(?=\\s|$)|[\u3002\uff01\uff1f]+|$)"
 )
-    r".+?(?:[.!?…؟۔।፡።։၊။]+(?=\s|$)|[。！？]+|$)"  # noqa: RUF001 - each is meant
-)
 
 
 @dataclass(frozen=True, slots=True)
