@@ -1,12 +1,12 @@
 """story-clustering: turns a stream of news articles in many languages into stories.
 
-    from clustering import Article, Engine
+from clustering import Article, Engine
 
-    with Engine.open() as engine:
-        engine.ingest([Article(title="…", url="https://…")])
-        engine.run()
-        for story in engine.stories(min_size=2):
-            print(story.headline, story.languages)
+with Engine.open() as engine:
+engine.ingest([Article(title="…", url="https://…")])
+engine.run()
+for story in engine.stories(min_size=2):
+print(story.headline, story.languages)
 """
 
 from __future__ import annotations

@@ -39,8 +39,11 @@ FROM unnest(
     %(feed_id)s::bigint[], %(guid)s::text[], %(url)s::text[], %(title)s::text[], %(body)s::text[], %(author)s::text[],
     %(language)s::text[], %(language_confidence)s::real[], %(published_at)s::timestamptz[], %(event_time)s::timestamptz[],
     %(first_seen)s::timestamptz[], %(entry_hash)s::uuid[], %(url_hash)s::uuid[], %(content_hash)s::uuid[]
-) AS n
-ORDER BY n.event_time
+) AS n (
+    feed_id, guid, url, title, body, author, language, language_confidence,
+    published_at, event_time, first_seen, entry_hash, url_hash, content_hash
+)
+ORDER BY n.event_time, n.feed_id, n.guid
 RETURNING id;
 
 -- change_articles: write changed content over stored articles; text that changed is encoded again

@@ -10,7 +10,7 @@ WITH earliest AS (
 SELECT p.article_id, p.event_time
 FROM earliest e
 JOIN story_article p ON p.pass = 'pending' AND p.event_time >= e.event_time AND p.event_time <= %(as_of)s
-    AND p.event_time < date_bin(%(step)s, e.event_time, '2000-01-01 00:00+00') + %(step)s
+    AND p.event_time < date_bin(%(step)s, e.event_time, %(origin)s) + %(step)s
 ORDER BY p.event_time, p.article_id;
 
 -- count_pending: how many articles wait for the passes
@@ -76,7 +76,7 @@ WHERE p.article_id = n.article_id;
 
 -- add_story: make a story of its first articles; refresh_stories fills in the rest
 INSERT INTO story (first_time, latest_time, size, languages, sources, headline_id, run_id)
-VALUES (%(first_time)s, %(latest_time)s, 0, '{}', 0, %(headline_id)s, %(run_id)s)
+VALUES (%(first_time)s, %(latest_time)s, 0, ARRAY[]::text[], 0, %(headline_id)s, %(run_id)s)
 RETURNING id;
 
 -- nearest_stories: the live stories nearest to each of some stories

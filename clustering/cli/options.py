@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,8 +16,6 @@ if TYPE_CHECKING:
 
     from clustering.engine import Engine
 
-F = TypeVar("F", bound="Callable[..., Any]")
-
 _DATABASE = click.option(
     "--database",
     metavar="DSN",
@@ -23,7 +23,7 @@ _DATABASE = click.option(
     show_envvar=True,
     help="PostgreSQL with pgvector to use instead of the embedded one.",
 )
-_HOME = click.option(
+HOME = click.option(
     "--home",
     type=click.Path(path_type=Path, file_okay=False),
     default=default_home,
@@ -43,25 +43,30 @@ _CALIBRATION = click.option(
 )
 
 
-def database_options(command: F) -> F:
-    """Add the options of a command that only needs the database."""
-    return _DATABASE(_HOME(_JSON(command)))
+def database_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of a command that only needs the database; it gets them as `settings`."""
+    return _DATABASE(HOME(_JSON(_with_settings(command))))
 
 
-def model_options(command: F) -> F:
-    """Add the options of a command that also encodes or clusters."""
-    return database_options(_MODEL(_CALIBRATION(command)))
+def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of a command that also encodes or clusters; it gets them as `settings`."""
+    return _DATABASE(HOME(_JSON(_MODEL(_CALIBRATION(_with_settings(command))))))
 
 
-def open_engine(
-    database: str | None,
-    home: Path,
-    model: str = DEFAULT_MODEL,
-    calibration: Path | None = None,
-) -> Engine:
-    """Return the engine that the options describe."""
+def open_engine(settings: Settings) -> Engine:
+    """Return an engine that shows its progress."""
     from clustering.cli.progress import Bars  # noqa: PLC0415 - keeps --help fast
     from clustering.engine import Engine  # noqa: PLC0415 - keeps --help fast
 
-    settings = Settings(database, home, model, calibration)
     return Engine.open(settings=settings, progress=Bars())
+
+
+def _with_settings(command: Callable[..., Any]) -> Callable[..., Any]:
+    names = [field.name for field in fields(Settings)]
+
+    @wraps(command)
+    def call(**values: object) -> object:
+        given: dict[str, Any] = {name: values.pop(name) for name in names if name in values}
+        return command(settings=Settings(**given), **values)
+
+    return call

@@ -80,9 +80,7 @@ class Backlog:
 
     def _store(self, rows: Sequence[Any], raw: NDArray[np.float32]) -> None:
         ids, times = [row.id for row in rows], [row.event_time for row in rows]
-        centred = self.centre(
-            raw, [row.language for row in rows], [len(row.lede) for row in rows]
-        )
+        centred = self.centre(raw, [row.language for row in rows], [len(row.lede) for row in rows])
         aligned = self._learn(centred, times[0]).align(centred)
         make_partitions(self.session, times)
         self.session.execute(

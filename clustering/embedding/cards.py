@@ -92,7 +92,7 @@ def load_card(name_or_path: str) -> ModelCard:
     """
     if name_or_path in card_names():
         return _read_card(name_or_path)
-    if Path(name_or_path).is_dir():
+    if name_or_path and Path(name_or_path).is_dir():
         return _folder_card(Path(name_or_path))
     if _is_hub_name(name_or_path):
         cards = (_read_card(name) for name in card_names())

@@ -80,7 +80,7 @@ class SentenceEncoder:
 
     @property
     def dimension(self) -> int:
-        """Length of a vector; encodes a text when the model does not say."""
+        """Length of a vector, which encoding a text shows: not every model says."""
         if self._dimension is None:
             self._dimension = self._encode_chunk([""]).shape[1]
         return self._dimension
@@ -214,7 +214,7 @@ def open_encoder(model: str, home: Path) -> SentenceEncoder:
 
 
 def load_sentence_transformer(card: ModelCard, path: str, device: str) -> SentenceTransformer:
-    """Load a model in float32, without progress bars and without asking the network needlessly.
+    """Load a model in float32, without progress bars, and for a folder without the network.
 
     Args:
         card: the model's card.
@@ -241,13 +241,24 @@ def load_sentence_transformer(card: ModelCard, path: str, device: str) -> Senten
                 local_files_only=Path(path).is_dir(),
                 model_kwargs={"torch_dtype": torch.float32},
             )
-    except (OSError, ValueError, RuntimeError, ImportError, KeyError, AttributeError) as error:
-        reason = str(error).strip().split("\n")[0]
-        raise ModelError(f"cannot load the model {card.name} from {path}: {reason}") from error
+    except (
+        Exception
+    ) as error:  # readers of five file formats, and a model's own code, raise anything
+        raise ModelError(_loading_failed(card, path, error)) from error
     limit = model.max_seq_length
     if card.max_tokens is not None:
         model.max_seq_length = min(card.max_tokens, limit) if limit else card.max_tokens
     return model
+
+
+def _loading_failed(card: ModelCard, path: str, error: Exception) -> str:
+    reason = str(error).strip().split("\n")[0].rstrip(".") or type(error).__name__
+    remedy = (
+        "save it there again"
+        if Path(path).is_dir()
+        else "check the name and the network, or name a folder that the model was downloaded to"
+    )
+    return f"cannot load the model {card.name} from {path}: {reason}; {remedy}"
 
 
 def use_bfloat16(model: SentenceTransformer) -> None:

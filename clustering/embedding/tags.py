@@ -99,6 +99,5 @@ def _candidates(tag: str) -> Iterator[str]:
     for spelling in ([language, *rest], [SAME_LANGUAGE.get(language, language), *rest]):
         for length in range(len(spelling), 0, -1):
             name = "-".join(spelling[:length])
-            yield CHINESE.get(name, name)
-            if name in RELATIVES:
-                yield RELATIVES[name]
+            yield name
+            yield from (table[name] for table in (CHINESE, RELATIVES) if name in table)

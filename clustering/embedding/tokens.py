@@ -30,9 +30,11 @@ _Node = dict[int, "_Node | int"]
 
 WORD_MARK = "\u2581"
 SEPARATOR = "\x01"
-# Characters that extend a grapheme: marks, joiners, and the vowels of Thai and Lao and the
-# half-width voiced marks of Japanese, which Unicode counts as letters.
-EXTENDERS = r"(?=[\p{M}\u200c\u200d\u0e33\u0eb3\uff9e\uff9f])"
+# The places before characters that extend a grapheme: marks, joiners, what is newer than the
+# expression's Unicode and may be a mark, and the vowels of Thai and Lao and half-width voiced marks
+# of Japanese, which Unicode counts as letters. Not the start of the text: what is inserted there
+# stays out of reach of the normalisers that follow.
+BEFORE_EXTENDERS = r"(?<=[\s\S])(?=[\p{M}\p{Cn}\u200c\u200d\u0e33\u0eb3\uff9e\uff9f])"
 SPECIAL_PIECES = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")
 
 
@@ -67,7 +69,7 @@ def _normalizer(characters: Mapping[str, str]) -> normalizers.Normalizer:
 
     return normalizers.Sequence(
         [
-            normalizers.Replace(Regex(EXTENDERS), SEPARATOR),
+            normalizers.Replace(Regex(BEFORE_EXTENDERS), SEPARATOR),
             normalizers.Precompiled(character_map({**characters, SEPARATOR: ""})),
             normalizers.Replace(Regex(" {2,}"), " "),
         ]

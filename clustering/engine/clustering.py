@@ -12,7 +12,7 @@ from clustering.stories.refresh import refresh
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from clustering.engine.model import Model
+    from clustering.engine.model import Encodes
     from clustering.engine.progress import Progress
     from clustering.engine.runs import Run
     from clustering.stories.calibration import Calibration
@@ -21,7 +21,7 @@ DEFAULT_STEP = timedelta(hours=1)
 
 
 def encode(
-    run: Run, model: Model, calibration: Calibration, as_of: datetime, progress: Progress
+    run: Run, model: Encodes, calibration: Calibration, as_of: datetime, progress: Progress
 ) -> None:
     """Encode the articles that wait for it, with an event time up to `as_of`."""
     due = count_due(run.session, as_of)

@@ -7,18 +7,20 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from clustering.embedding.space import bind_active_space, use_space
 from clustering.engine.clustering import DEFAULT_STEP, encode, place
 from clustering.engine.intake import take_in
 from clustering.engine.model import Model
 from clustering.engine.progress import Progress, Silent
+from clustering.engine.replay import Player, moment
 from clustering.engine.runs import Run, RunReport, run_lock
 from clustering.errors import StoriesError
 from clustering.records import Article, Feed, Refusal
 from clustering.settings import Settings
 from clustering.store.database import Database
+from clustering.store.migrations import schema_version
 from clustering.stories.calibration import Calibration, load_calibration
 from clustering.stories.reading import (
     Story,
@@ -55,24 +57,27 @@ class Engine:
         bind_active_space(database.session)
 
     @classmethod
-    def open(
+    def open(  # noqa: PLR0913 - one keyword for each setting
         cls,
         database: str | None = None,
         *,
         model: str | None = None,
         home: Path | None = None,
         calibration: Path | None = None,
+        settings: Settings | None = None,
         progress: Progress | None = None,
     ) -> Engine:
         """Open a database, made or migrated where needed.
 
         Args:
-            database: DSN of a PostgreSQL 15 or newer with pgvector 0.8.0 or newer. None takes
-                `STORIES_DATABASE`, and without it starts the embedded server.
+            database: DSN of a PostgreSQL 15 or newer with pgvector 0.8.0 or newer, or a plain
+                name for a database of the embedded server. None takes `STORIES_DATABASE`, and
+                without it the embedded server's usual database.
             model: name of a card, hub name, or path of a model folder.
             home: folder of the embedded server and of models; None takes `STORIES_HOME` or the
                 user's data folder.
             calibration: file of thresholds; None takes the model's own.
+            settings: what the other arguments do not name.
             progress: shows how far long work is; None shows nothing.
 
         Raises:
@@ -108,6 +113,11 @@ class Engine:
         """Connection string of the database."""
         return self._database.dsn
 
+    @property
+    def schema_version(self) -> int:
+        """Number of the last migration in the database."""
+        return schema_version(self._database.session)
+
     @cached_property
     def model(self) -> Model:
         """The model named in the settings; its weights are loaded when something is encoded."""
@@ -141,7 +151,7 @@ class Engine:
         self,
         sources: Sequence[str],
         *,
-        stdin: IO[bytes] | None = None,
+        stdin: BinaryIO | None = None,
         limits: FetchLimits | None = None,
     ) -> RunReport:
         """Read files, feeds and addresses, and store their articles.
@@ -180,7 +190,7 @@ class Engine:
         self,
         sources: Sequence[str] = (),
         *,
-        stdin: IO[bytes] | None = None,
+        stdin: BinaryIO | None = None,
         limits: FetchLimits | None = None,
     ) -> RunReport:
         """Do the hourly job: read the sources, then encode and cluster what is new.
@@ -191,6 +201,26 @@ class Engine:
             if sources:
                 self._take_in(run, self._read(sources, stdin, limits), None)
             self._cluster(run, None, DEFAULT_STEP)
+        return run.report()
+
+    def play(
+        self, articles: Iterable[Article | Refusal], *, every: timedelta = DEFAULT_STEP
+    ) -> RunReport:
+        """Play dated articles as if they arrived step by step, each seen when it was published.
+
+        Args:
+            articles: each with `published_at`; refusals among them are reported.
+            every: length of a step, which is placed at once.
+
+        Raises:
+            RunLocked: another run works on the database.
+        """
+        with self._working("replay") as run:
+            known = list(articles)
+            take_in(run, (item for item in known if isinstance(item, Refusal)), moment)
+            use_space(run.session, self.model.space())
+            player = Player(run, self.model, self.calibration, every, self._progress)
+            player.play(item for item in known if isinstance(item, Article))
         return run.report()
 
     def stories(
@@ -258,7 +288,7 @@ class Engine:
         return {(row.source, row.guid): row.story_id for row in rows}
 
     def _read(
-        self, sources: Sequence[str], stdin: IO[bytes] | None, limits: FetchLimits | None
+        self, sources: Sequence[str], stdin: BinaryIO | None, limits: FetchLimits | None
     ) -> Iterator[Article | Feed | Refusal]:
         import sys  # noqa: PLC0415 - beside its only use
 

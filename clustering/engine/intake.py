@@ -49,7 +49,7 @@ def take_in(
             run.refusals.append(item)
             run.counts["rejected"] += 1
             continue
-        key = _identity(item) if isinstance(item, Article) else None
+        key = identity(item) if isinstance(item, Article) else None
         # A live blog may come several times in one file: each version is a batch of its own.
         if key is None or key in batch or len(batch) == BATCH_ARTICLES:
             _store(run, batch, first_seen)
@@ -61,7 +61,8 @@ def take_in(
     _store(run, batch, first_seen)
 
 
-def _identity(article: Article) -> tuple[str, str]:
+def identity(article: Article) -> tuple[str, str]:
+    """Return an article's source and guid; a missing guid is its normalised address, else title and date."""
     guid = article.id or (normalise_url(article.url) or article.url if article.url else None)
     return article.source, guid or f"{article.title} {article.published_at}"
 

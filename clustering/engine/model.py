@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from clustering.embedding.align import Alignment, load_alignment
 from clustering.embedding.cards import ModelCard, load_card
@@ -17,6 +17,17 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from clustering.embedding.encoder import Encoder
+
+
+class Encodes(Protocol):
+    """What encodes the articles of a space."""
+
+    card: ModelCard
+    alignment: Alignment
+
+    def encode(self, titles: Sequence[str], ledes: Sequence[str]) -> NDArray[np.float32]:
+        """Return the raw unit vectors of n articles, of shape (n, dimension), float32."""
+        ...
 
 
 class Model:

@@ -77,7 +77,10 @@ _SHOWN = {
     "utf_8": "utf-8",
     "cp874": "windows-874",
     "cp866": "ibm866",
+    "iso2022_jp_ext": "iso-2022-jp",
 }
+# What XML may be in without saying so: wide encodings say it by their first bytes.
+_SELF_EVIDENT = frozenset({"utf_8", "utf_16", "utf_32"})
 _SAMPLE_BYTES = 65_536
 _FLUENCY_CHARS = 3_000
 # Scores of text that is nothing and of text that is certainly some language.
@@ -151,7 +154,9 @@ class _Attempt:
 
 def declared_in_prolog(data: bytes) -> str | None:
     """Return the encoding that an XML declaration names, as it is written there."""
-    head = data[:512].replace(b"\x00", b"").removeprefix(codecs.BOM_UTF8)
+    for mark, _ in _BOMS:
+        data = data.removeprefix(mark)
+    head = data[:512].replace(b"\x00", b"")
     found = _PROLOG.match(head)
     return found[1].decode("ascii", "replace") if found else None
 
@@ -201,7 +206,7 @@ def _complaint(attempt: _Attempt, claims: list[str], declared: list[str]) -> str
     used = shown(attempt.codec)
     if attempt.broken:
         return f"{attempt.broken} characters are no {used} and were replaced by U+FFFD"
-    believed = {_family(codec) for codec in declared} or (set() if claims else {"utf_8"})
+    believed = {_family(codec) for codec in declared} or (set() if claims else _SELF_EVIDENT)
     if attempt.text.isascii() or _family(attempt.codec) in believed:
         return None
     claim = f"declared {' and '.join(claims)}" if claims else "no encoding declared, so utf-8"
@@ -209,8 +214,8 @@ def _complaint(attempt: _Attempt, claims: list[str], declared: list[str]) -> str
 
 
 def _family(codec: str) -> str:
-    """Return the name that byte orders and byte order marks do not change."""
-    return re.sub(r"^(utf_\d+).*", r"\1", codec)
+    """Return the name that byte orders, byte order marks and extensions do not change."""
+    return re.sub(r"^(utf_\d+|iso2022_jp).*", r"\1", codec)
 
 
 def _unknown(claims: list[str]) -> Refused:

@@ -138,5 +138,6 @@ def _author(entry: dict[str, Any]) -> str | None:
 def _language(entry: dict[str, Any]) -> str | None:
     """Return what `xml:lang` or `dc:language` say of the entry, or of the feed around it."""
     details = [dict.get(entry, "title_detail"), dict.get(entry, "summary_detail")]
+    details += dict.get(entry, "content") or []
     inner = (_get(detail, "language") for detail in details if detail)
     return _get(entry, "language") or next(filter(None, inner), None)

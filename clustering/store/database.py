@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import re
+import secrets
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
+from psycopg.conninfo import make_conninfo
 from psycopg.errors import DuplicateDatabase, UniqueViolation
 
 from clustering.store.embedded import EmbeddedServer
@@ -11,18 +16,20 @@ from clustering.store.migrations import migrate, pgvector_warning
 from clustering.store.session import Session
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 EMBEDDED_DATABASE = "stories"
 _MAINTENANCE_DATABASE = "postgres"
+_PLAIN_NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
 
 
 class Database:
-    """A migrated database and, where it is the embedded one, a share in its server.
+    """A migrated database and, where it is an embedded one, a share in its server.
 
     Args:
-        dsn: connection string of an outside server; None for the embedded one.
+        name: connection string of an outside server, or the plain name of a database of the
+            embedded one, which is made when missing; None for the embedded server's usual one.
         home: folder of the embedded server.
         warn: called with what is wrong but works.
 
@@ -30,32 +37,52 @@ class Database:
         DatabaseError: the server cannot be started, reached or used; says why and what to do.
     """
 
-    def __init__(self, dsn: str | None, home: Path, warn: Callable[[str], None]) -> None:
-        self._server = None if dsn else EmbeddedServer(home)
-        try:
-            self.dsn = dsn or self._start()
+    def __init__(self, name: str | None, home: Path, warn: Callable[[str], None]) -> None:
+        with ExitStack() as opened:
+            self.dsn = dsn_of(name, home, opened)
             self.session = Session(self.dsn)
+            opened.callback(self.session.close)
             migrate(self.session)
-        except BaseException:
-            self.close()
-            raise
-        if not dsn:
-            return
+            self._opened = opened.pop_all()
         if warning := pgvector_warning(self.session):
             warn(warning)
 
     def close(self) -> None:
         """Close the connection; the last user of the embedded server stops it."""
-        if hasattr(self, "session"):
-            self.session.close()
-        if self._server is not None:
-            self._server.close()
+        self._opened.close()
 
-    def _start(self) -> str:
-        assert self._server is not None
-        self._server.start()
-        make_database(self._server.dsn(_MAINTENANCE_DATABASE), EMBEDDED_DATABASE)
-        return self._server.dsn(EMBEDDED_DATABASE)
+
+def dsn_of(name: str | None, home: Path, opened: ExitStack) -> str:
+    """Return the connection string of a database as `Database` names it.
+
+    An embedded server is started for it, and closed with `opened`.
+    """
+    if name is not None and not _PLAIN_NAME.fullmatch(name):
+        return name
+    server = EmbeddedServer(home)
+    server.start()
+    opened.callback(server.close)
+    make_database(server.dsn(_MAINTENANCE_DATABASE), name or EMBEDDED_DATABASE)
+    return server.dsn(name or EMBEDDED_DATABASE)
+
+
+@contextmanager
+def scratch_database(name: str | None, home: Path) -> Iterator[str]:
+    """Make a database beside another, on the same server, and drop it afterwards; yields its DSN.
+
+    Args:
+        name: the other database, as in `Database`.
+        home: folder of the embedded server.
+
+    Raises:
+        DatabaseError: the server cannot be used, or does not let this role create databases.
+    """
+    with ExitStack() as opened:
+        beside = dsn_of(name, home, opened)
+        scratch = f"stories_scratch_{os.getpid()}_{secrets.token_hex(4)}"
+        make_database(beside, scratch)
+        opened.callback(drop_database, beside, scratch)
+        yield make_conninfo(beside, dbname=scratch)
 
 
 def make_database(dsn: str, name: str) -> None:

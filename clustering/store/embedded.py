@@ -19,7 +19,7 @@ import tempfile
 import time
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from psycopg.conninfo import make_conninfo
 
@@ -61,6 +61,7 @@ class EmbeddedServer:
         self._bin = _binaries()
         self._user = _system_user()
         self._users_lock: int | None = None
+        self._kept = self.home / "keep-running"
 
     @property
     def socket_folder(self) -> Path:
@@ -96,8 +97,13 @@ class EmbeddedServer:
             self._users_lock = None
             self._stop_if_unused()
 
+    def keep(self) -> None:
+        """Let the server run on after its last user, until `stop`."""
+        self._kept.touch()
+
     def stop(self) -> bool:
         """Stop the server whoever uses it. Returns whether it ran."""
+        self._kept.unlink(missing_ok=True)
         running = self.data.exists() and self.is_running()
         if running:
             self._run("pg_ctl", "-D", self.data, "-m", "fast", "-w", "stop")
@@ -155,7 +161,8 @@ class EmbeddedServer:
         except BlockingIOError:
             return
         try:
-            self.stop()
+            if not self._kept.exists():
+                self.stop()
         finally:
             os.close(probe)
 
@@ -188,12 +195,19 @@ class EmbeddedServer:
                 stdout=output,
                 stderr=output,
                 stdin=subprocess.DEVNULL,
-                user=self._user,
                 cwd="/",
+                **self._identity(),
             )
             output.seek(0)
             if result.returncode:
                 raise _refused(f"{program} failed: {self._explain(output.read())}")
+
+    def _identity(self) -> dict[str, Any]:
+        """Return how the server's programs run: as their own account, without root's groups."""
+        if self._user is None:
+            return {}
+        group = pwd.getpwnam(self._user).pw_gid
+        return {"user": self._user, "group": group, "extra_groups": []}
 
     def _explain(self, output: str) -> str:
         log = self.data / "log"

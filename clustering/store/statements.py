@@ -48,7 +48,7 @@ class Statement:
             KeyError: a part of the statement is not given.
         """
         named = {name: _part(parts[name]) for name in self.parts}
-        return sql.SQL(self.text).format(**named)  # type: ignore[arg-type] # text is package data
+        return sql.SQL(self.text).format(**named)
 
 
 def parse(text: str) -> Iterator[Statement]:

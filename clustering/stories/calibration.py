@@ -5,7 +5,6 @@ from __future__ import annotations
 import tomllib
 from dataclasses import dataclass, fields
 from importlib.resources import files
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from clustering.errors import CalibrationError
@@ -13,6 +12,7 @@ from clustering.errors import CalibrationError
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from importlib.resources.abc import Traversable
+    from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,9 @@ def _read(source: Path | Traversable) -> Mapping[str, Any]:
 
 
 def _parse(values: Mapping[str, Any], source: str) -> Calibration:
-    wanted = {field.name: int if field.type == "int" else float for field in fields(Calibration)}
+    wanted: dict[str, Any] = {
+        field.name: int if field.type == "int" else float for field in fields(Calibration)
+    }
     if unknown := sorted(values.keys() - wanted.keys()):
         raise CalibrationError(f"{source}: unknown key {unknown[0]}; known are {', '.join(wanted)}")
     if missing := sorted(wanted.keys() - values.keys()):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,17 +24,18 @@ from clustering.stories.scoring import StoryShape
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
-    from datetime import datetime
 
     from numpy.typing import NDArray
 
+    from clustering.store.session import Session
     from clustering.stories.calibration import Calibration
     from clustering.stories.discover import Edge
     from clustering.stories.placement import Placement
-    from clustering.store.session import Session
 
 # As published (3mins.news): enough for one round trip to pay, few enough to stay in memory.
 BATCH_ARTICLES = 200
+# Slices begin at whole multiples of their length from here, whatever arrives first.
+SLICE_ORIGIN = datetime(2000, 1, 1, tzinfo=UTC)
 _SETTINGS = {
     "hnsw__ef_search": 64,
     # The window's edge cuts through a partition: without this, a filter after the index scan
@@ -68,7 +69,7 @@ def count_pending(session: Session, as_of: datetime) -> int:
 
 def next_slice(session: Session, as_of: datetime, step: timedelta) -> Slice | None:
     """Return the earliest slice that waits for the passes, or None."""
-    rows = session.rows("next_slice", as_of=as_of, step=step)
+    rows = session.rows("next_slice", as_of=as_of, step=step, origin=SLICE_ORIGIN)
     return Slice({row.article_id: row.event_time for row in rows}) if rows else None
 
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from clustering.stories.calibration import Calibration
     from clustering.store.session import Session
+    from clustering.stories.calibration import Calibration
 
 
 def refresh(session: Session, story_ids: Iterable[int], calibration: Calibration) -> None:
