@@ -345,7 +345,7 @@ def _explained_by_kind(error: Exception, limits: FetchLimits) -> Refused:
     if isinstance(error, httpx.ConnectTimeout):
         return Refused(f"no connection within {limits.connect_seconds:g} seconds", "try later")
     if isinstance(error, httpx.TimeoutException):
-        return Refused(f"no answer within {limits.total_seconds:g} seconds", "try later")
+        return Refused(f"no complete answer within {limits.total_seconds:g} seconds", "try later")
     if isinstance(error, httpx.InvalidURL | httpx.UnsupportedProtocol):
         return Refused(f"no usable address ({error})", "check the address")
     return Refused(f"the answer broke off ({reason(error)})", "try later")
