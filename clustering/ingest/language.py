@@ -19,6 +19,8 @@ _FEWEST_EAST_ASIAN = 4
 _EAST_ASIAN = ("HAN", "KANA", "HANGUL")
 
 _LEAST_PROBABILITY = 0.9
+# langdetect gives "Ok" to Afrikaans at 0.9999: fewer letters than these tell nothing.
+_FEWEST_DETECTED = 20
 _BY_SCRIPT = 0.99
 # Scripts in which (nearly) all news is in one language.
 _ONE_LANGUAGE = {
@@ -137,7 +139,10 @@ def _by_letters(text: str, script: str, total: int) -> str | None:
 
 def _by_sequences(text: str, script: str) -> tuple[str, float]:
     """Ask langdetect, and believe it only where the text is at home in its answer."""
-    found = ngrams.likeliest(_without_shouting(text))
+    if sum(map(str.isalpha, text)) < _FEWEST_DETECTED:
+        return UNKNOWN
+    text = _without_shouting(text)
+    found = ngrams.likeliest(text)
     if found is None or found[1] < _LEAST_PROBABILITY:
         return UNKNOWN
     code, probability = found
