@@ -238,7 +238,7 @@ def _read(stream: IO[bytes], name: str) -> Alignment:
                 neutral_basis=arrays["neutral_basis"],
                 version=str(arrays["version"]),
             )
-    except (OSError, ValueError, KeyError, BadZipFile) as error:
+    except (OSError, EOFError, ValueError, KeyError, BadZipFile) as error:
         raise ModelError(f"the offsets of {name} are not valid: {error}") from error
 
 

@@ -115,8 +115,10 @@ def shrink_factors(
     """
     rows = np.bincount(language, minlength=len(offsets)).astype(np.float64)
     noise = (residuals**2).sum(axis=1).mean()
-    spread = (offsets**2).sum(axis=1).mean() - (noise / rows).mean()
-    factors: NDArray[np.float64] = rows * max(spread, 0.0) / (rows * max(spread, 0.0) + noise)
+    spread = max((offsets**2).sum(axis=1).mean() - (noise / rows).mean(), 0.0)
+    if spread == 0.0:
+        return np.zeros(len(offsets))
+    factors: NDArray[np.float64] = rows * spread / (rows * spread + noise)
     return factors
 
 

@@ -125,6 +125,8 @@ def _bert_config(shape: Shape, pad: int) -> dict[str, Any]:
         "type_vocab_size": shape.token_types,
         "layer_norm_eps": shape.epsilon,
         "pad_token_id": pad,
+        # What to compute in; without it transformers takes the precision of the stored weights.
+        "torch_dtype": "float32",
     }
 
 
