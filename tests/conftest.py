@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,9 +24,20 @@ _DEFAULT_DATA = Path(__file__).parents[1] / ".." / "shared" / "data"
 
 
 @pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedServer]:
+def homes() -> Iterator[Path]:
+    """A folder for the homes of servers.
+
+    Not one of pytest's own: it closes those to other accounts whenever another session begins, and
+    where the tests run as root the server has an account of its own.
+    """
+    with tempfile.TemporaryDirectory(prefix="stories-test-", ignore_cleanup_errors=True) as folder:
+        yield Path(folder)
+
+
+@pytest.fixture(scope="session")
+def server(homes: Path) -> Iterator[EmbeddedServer]:
     """An embedded server of this session's own; each worker of pytest-xdist has one."""
-    started = EmbeddedServer(tmp_path_factory.mktemp("home"))
+    started = EmbeddedServer(homes / "session")
     started.start()
     _forget_durability(started.dsn("postgres"))
     yield started

@@ -26,20 +26,12 @@ def batches(draw):
 
 
 def slow(new, twins, canonicals) -> dict[int, int]:
-    """Merge groups until none overlap, then choose the chief of each by trying all."""
-    groups = [{canonicals[a].canonical_id, canonicals[b].canonical_id} for a, b in twins]
-    merging = True
-    while merging:
-        merging = False
-        for one in groups:
-            for other in groups:
-                if one is not other and one & other:
-                    one |= other
-                    groups.remove(other)
-                    merging = True
-                    break
-            if merging:
-                break
+    """Grow a list of groups pair by pair, then choose the chief of each by trying all."""
+    groups: list[set[int]] = []
+    for a, b in twins:
+        pair = {canonicals[a].canonical_id, canonicals[b].canonical_id}
+        touching = [group for group in groups if group & pair]
+        groups = [group for group in groups if group not in touching] + [pair.union(*touching)]
     decided = {}
     for group in groups:
         stored = [a for a in group if a not in new]
