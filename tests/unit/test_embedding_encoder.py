@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import shutil
 import subprocess
 import sys
 import threading
@@ -205,6 +206,18 @@ def test_a_table_of_word_vectors_needs_no_padding(tiny):
     vectors = loaded.encode(["storm", "a storm", "storm"])
     assert vectors.shape == (3, 5)
     np.testing.assert_array_equal(vectors[0], vectors[2])
+
+
+def test_a_text_without_a_token_is_zeros(tiny_folder, tmp_path):
+    """Some tokenizers add no token of their own, so that nothing is left of an empty text."""
+    shutil.copytree(tiny_folder, tmp_path / "bare")
+    path = tmp_path / "bare/tokenizer.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "post_processor": None}))
+    bare = encoder.open_encoder(str(tmp_path / "bare"), tmp_path)
+    storm, nothing, fi = bare.encode(["storm", "", "fi"])
+    np.testing.assert_allclose([np.linalg.norm(storm), np.linalg.norm(fi)], 1, atol=1e-6)
+    assert not nothing.any()
+    assert bare.encode(["", ""]).tolist() == np.zeros((2, HIDDEN)).tolist()
 
 
 def test_bfloat16_stays_near_float32(tiny_folder, tiny):
