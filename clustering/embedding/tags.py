@@ -80,7 +80,7 @@ def nearest_language(tag: str, available: Collection[str]) -> str | None:
         entry. Where a language has entries by region or script only, the first of them in
         alphabetical order.
     """
-    known = {_plain(name): name for name in sorted(available)}
+    known = {_plain(name): name for name in available}
     wanted = _plain(tag)
     for candidate in _candidates(wanted):
         if candidate in known:
