@@ -58,7 +58,8 @@ def test_a_placement_says_pass_score_threshold_nearest_and_run(world):
     row = world.placement(late)
     assert row.pass_name == "match"
     assert row.placed_in == row.story_id == world.story_of(founders[0])
-    assert row.score == pytest.approx(float(turned(9) @ turned(5)), abs=2e-3)
+    cosines = [float(turned(9) @ turned(angle)) for angle in (0, 10)]
+    assert row.score == pytest.approx(sum(cosines) / 2, abs=1e-3)
     assert row.threshold == pytest.approx(0.9)
     assert row.nearest_id == founders[1]
     assert row.run_id == world.one("SELECT max(id) FROM run")

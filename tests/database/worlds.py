@@ -199,6 +199,7 @@ class World:
         mean = own.mean(axis=0)
         expected = mean / np.linalg.norm(mean)
         assert centroid.centroid.to_numpy() == pytest.approx(expected, abs=2e-3)
+        assert centroid.mean_norm == pytest.approx(np.linalg.norm(mean), abs=2e-3)
         cosines = own @ own.T
         n = len(recent)
         cohesion = 1.0 if n == 1 else (cosines.sum() - np.trace(cosines)) / (n * (n - 1))
