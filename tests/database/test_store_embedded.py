@@ -30,6 +30,9 @@ def stopped(kept_home):
     server.close()
     server.stop()
     assert not server.is_running()
+    # What a failed test leaves behind must not fail the next.
+    for name in ("postmaster.pid", ".s.PGSQL.5432.lock"):
+        (server.data / name).unlink(missing_ok=True)
 
 
 def one_line(error: BaseException) -> str:
