@@ -5,6 +5,7 @@ from __future__ import annotations
 import calendar
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -55,11 +56,19 @@ def parse_iso(text: str) -> datetime:
 
 
 def parse_loosely(text: str) -> datetime | None:
-    """Read an ISO 8601 date; None if it is none."""
-    try:
-        return parse_iso(text)
-    except ValueError:
-        return None
+    """Read an ISO 8601 date, or one as in mail (RFC 5322); None if it is neither."""
+    for parse in (parse_iso, _parse_mail):
+        try:
+            return parse(text)
+        except (ValueError, TypeError, IndexError, OverflowError):
+            continue
+    return None
+
+
+def _parse_mail(text: str) -> datetime:
+    """Read `Fri, 31 May 2019 12:17:58 -0700`; without a zone it is UTC."""
+    moment = parsedate_to_datetime(text)
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
 
 
 def from_struct(moment: time.struct_time | None) -> datetime | None:

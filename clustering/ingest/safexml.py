@@ -12,12 +12,20 @@ import html
 import re
 from dataclasses import dataclass
 from itertools import accumulate, islice
+from typing import TYPE_CHECKING
 
 from clustering.ingest.trouble import Refused
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
 _ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-_BEFORE_ROOT = re.compile(r"<(?:\?[^>]*\?>|!--.*?-->|!DOCTYPE[^\[>]*(?:\[.*?\]\s*)?>)", re.DOTALL)
+_PROLOG_PARTS = (("<?", "?>"), ("<!--", "-->"), ("<!DOCTYPE", ">"))
+_SUBSET_END = re.compile(r"\]\s*>")
 _ROOT = re.compile(r"<(?P<prefix>[A-Za-z_][\w.-]*:)?(?P<name>[A-Za-z_][\w.-]*)")
+# The root of a feed or list, after the HTML of an error message that a server puts before it.
+_LATE_ROOT = re.compile(r"<(?P<prefix>[A-Za-z_][\w.-]*:)?(?P<name>rss|feed|opml|RDF)(?=[\s>])")
+_STRAY_CHARS = 4_096
 _ENTITY = re.compile(
     r"<!ENTITY\s+(?P<parameter>%)?\s*(?P<name>[\w.:-]+)\s+(?:\"(?P<double>[^\"]*)\"|'(?P<single>[^']*)'"
     r"|(?P<external>SYSTEM|PUBLIC))"
@@ -56,10 +64,10 @@ def document_of(text: str) -> Document:
     """
     text = _ILLEGAL.sub("", text)
     start, declared = _root_start(text)
-    found = _ROOT.match(text, start)
+    found = _LATE_ROOT.search(text, start, start + _STRAY_CHARS) or _ROOT.match(text, start)
     if found is None:
         raise Refused("not XML (no element in it)", "check that this is a feed")
-    body = _settle_references(text[start:], declared)
+    body = _settle_references(text[found.start() :], declared)
     _refuse_hoards(body)
     return Document(found["name"].lower(), body)
 
@@ -70,12 +78,30 @@ def _root_start(text: str) -> tuple[int, dict[str, str]]:
     Stray text before the root (a PHP warning, say) is passed over.
     """
     at, declared = 0, dict[str, str]()
+    last = {closing: text.rfind(closing) for _, closing in _PROLOG_PARTS}
     while (at := text.find("<", at)) >= 0 and _ROOT.match(text, at) is None:
-        before = _BEFORE_ROOT.match(text, at)
-        if before and before[0].startswith("<!DOCTYPE"):
-            declared = _declared_entities(before[0])
-        at = before.end() if before else at + 1
+        end = _end_of_prolog_part(text, at, last)
+        if text.startswith("<!DOCTYPE", at):
+            declared |= _declared_entities(text[at:end])
+            last[">"] = -1  # a document has one; searching the ends of thousands takes for ever
+        at = end
     return (at if at >= 0 else len(text)), declared
+
+
+def _end_of_prolog_part(text: str, at: int, last: Mapping[str, int]) -> int:
+    """Return where the instruction, comment or declaration at `at` ends.
+
+    `last` says where each closing occurs last: one that is never closed is not searched for, as
+    thousands of them would take for ever.
+    """
+    closing = next((end for start, end in _PROLOG_PARTS if text.startswith(start, at)), None)
+    if closing is None or last[closing] < at:
+        return at + 1
+    end = text.find(closing, at) + len(closing)
+    if closing == ">" and "[" in text[at:end]:
+        subset = _SUBSET_END.search(text, at)
+        return subset.end() if subset else end
+    return end
 
 
 def _declared_entities(doctype: str) -> dict[str, str]:

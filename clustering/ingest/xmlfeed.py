@@ -23,6 +23,7 @@ _ENTRY = re.compile(r"<(?:[\w.-]+:)?(?:item|entry)(?=[\s/>])", re.IGNORECASE)
 _PROLOG = '<?xml version="1.0" encoding="utf-8"?>\n'
 _HTML_TYPES = frozenset({"text/html", "application/xhtml+xml"})
 _DATES = ("published", "updated", "created")
+_MAIL_ADDRESS = re.compile(r"[(<]?(?:mailto:)?[^\s()<>]{1,256}@[^\s()<>]{1,256}[)>]?")
 
 
 def read_xml_feed(document: Document, base: str | None, max_entries: int) -> ParsedFeed:
@@ -129,10 +130,15 @@ def _dates(entry: dict[str, Any]) -> Iterator[datetime]:
 
 
 def _author(entry: dict[str, Any]) -> str | None:
-    """Return the names; the addresses behind them are nobody's business here."""
+    """Return the names; the mail addresses beside them are nobody's business here.
+
+    feedparser's own split of name and address cuts through addresses that it does not know.
+    """
     authors = [each for each in dict.get(entry, "authors") or [] if isinstance(each, dict)]
     names = [name for name in (_get(author, "name") for author in authors) if name]
-    return ", ".join(dict.fromkeys(names)) or _get(entry, "author")
+    byline = ", ".join(dict.fromkeys(names)) if len(names) > 1 else _get(entry, "author") or ""
+    name = _MAIL_ADDRESS.sub("", byline).strip()
+    return (name[1:-1] if name.startswith("(") and name.endswith(")") else name) or None
 
 
 def _language(entry: dict[str, Any]) -> str | None:
