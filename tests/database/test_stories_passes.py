@@ -120,6 +120,16 @@ def test_a_late_article_finds_what_came_after_it(world):
     world.check()
 
 
+def test_a_late_article_looks_no_further_ahead_than_the_gap(world):
+    """Its one neighbour is one that it can make a story with, not a nearer one of another day."""
+    near, far = world.add(turned(5), 10), world.add(turned(0), 30)
+    assert world.cluster()["unplaced"] == 2
+    late = world.add(turned(0), 1)
+    world.cluster(neighbours=1)
+    assert world.stories() == [[near, late]]
+    assert world.story_of(far) is None
+
+
 def test_a_late_article_never_founds_a_story_with_one_that_still_waits(world):
     world.add(turned(90), 30)
     world.cluster()
