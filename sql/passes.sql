@@ -16,15 +16,15 @@ ORDER BY p.event_time, p.article_id;
 -- count_pending: how many articles wait for the passes
 SELECT count(*) FROM story_article WHERE pass = 'pending' AND event_time <= %(as_of)s;
 
--- story_candidates: the live stories nearest to each of some articles
-SELECT q.article_id, q.event_time, s.story_id, s.first_time, s.latest_time, 1 - s.distance AS similarity
+-- story_candidates: the live stories nearest to each of some articles, with its mean cosine to their members
+SELECT q.article_id, q.event_time, s.story_id, s.first_time, s.latest_time, (1 - s.distance) * s.mean_norm AS similarity
 FROM (
     SELECT v.article_id, v.event_time, v.aligned
     FROM {article_vectors} v
     WHERE v.article_id = ANY (%(article_ids)s) AND v.event_time BETWEEN %(first)s AND %(last)s
 ) q
 CROSS JOIN LATERAL (
-    SELECT c.story_id, c.first_time, c.latest_time, c.centroid <=> q.aligned AS distance
+    SELECT c.story_id, c.first_time, c.latest_time, c.mean_norm, c.centroid <=> q.aligned AS distance
     FROM {story_vectors} c
     WHERE c.latest_time >= q.event_time - %(gap)s::interval
       AND c.first_time BETWEEN q.event_time - %(age)s::interval AND q.event_time + %(gap)s::interval
@@ -129,17 +129,17 @@ WITH ranked AS (
     SELECT story_id, min(event_time) AS first_time, max(event_time) AS latest_time, count(*) AS size
     FROM ranked GROUP BY story_id
 )
-INSERT INTO {story_vectors} (story_id, first_time, latest_time, size, cohesion, centroid)
+INSERT INTO {story_vectors} (story_id, first_time, latest_time, size, cohesion, mean_norm, centroid)
 SELECT
     e.story_id, e.first_time, e.latest_time, e.size,
     -- the squared norm of a mean of n unit vectors is (1 + (n - 1) * mean cosine of two of them) / n
     CASE WHEN m.members > 1 THEN (m.members * vector_norm(m.vector) ^ 2 - 1) / (m.members - 1) ELSE 1 END,
-    l2_normalize(m.vector)::halfvec
+    vector_norm(m.vector), l2_normalize(m.vector)::halfvec
 FROM extent e JOIN mean m USING (story_id)
 ORDER BY e.story_id
 ON CONFLICT (story_id) DO UPDATE SET
     first_time = excluded.first_time, latest_time = excluded.latest_time, size = excluded.size,
-    cohesion = excluded.cohesion, centroid = excluded.centroid;
+    cohesion = excluded.cohesion, mean_norm = excluded.mean_norm, centroid = excluded.centroid;
 
 -- refresh_stories: bring what readers see of stories up to date; the headline is the member nearest to the centroid
 UPDATE story s SET

@@ -66,7 +66,7 @@ SELECT
 
 -- placements_by_day: how each pass placed articles, by day of their time; scores tell when a threshold has drifted
 SELECT
-    to_char(event_time AT TIME ZONE 'UTC', 'YYYY-MM-DD') AS day, pass, count(*) AS articles,
+    to_char(event_time AT TIME ZONE 'UTC', 'YYYY-MM-DD') AS day, pass AS stage, count(*) AS articles,
     min(score) AS least, percentile_cont(0.5) WITHIN GROUP (ORDER BY score) AS median, max(score) AS most
 FROM story_article
 WHERE pass <> 'pending' AND event_time >= (SELECT max(event_time) FROM story_article) - %(span)s::interval

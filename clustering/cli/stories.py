@@ -78,13 +78,13 @@ def stats(settings: Settings, *, days: int, as_json: bool) -> None:
         print_json(figures)
         return
     click.echo(", ".join(f"{count} {name}" for name, count in figures["totals"].items()))
-    _print_days("placements by pass", "pass", figures["placements"])
-    _print_days("duplicates by stage", "stage", figures["links"])
+    _print_days("placements by pass", figures["placements"])
+    _print_days("duplicates by stage of the cascade", figures["links"])
 
 
-def _print_days(title: str, kind: str, rows: Sequence[Mapping[str, Any]]) -> None:
+def _print_days(title: str, rows: Sequence[Mapping[str, Any]]) -> None:
     click.secho(f"\n{title}", bold=True)
-    heading = ("day", kind, "articles", "least", "median", "most")
+    heading = ("day", "stage", "articles", "least", "median", "most")
     print_table(heading, [[_cell(row[name]) for name in heading] for row in rows])
 
 

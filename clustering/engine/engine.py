@@ -85,11 +85,9 @@ class Engine:
         """
         given = {"database": database, "model": model, "home": home, "calibration": calibration}
         named = {name: value for name, value in given.items() if value is not None}
-        settings = replace(Settings(), **named)  # type: ignore[arg-type] # each of its own type
-        opened = Database(
-            settings.database, settings.home, lambda text: warnings.warn(text, stacklevel=2)
-        )
-        return cls(opened, settings, progress or Silent())
+        chosen = replace(settings or Settings(), **named)  # type: ignore[arg-type] # each its own
+        opened = Database(chosen.database, chosen.home, warnings.warn)
+        return cls(opened, chosen, progress or Silent())
 
     def __enter__(self) -> Self:
         """Return the engine itself."""
