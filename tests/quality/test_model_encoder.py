@@ -31,7 +31,7 @@ def test_opened_model_is_that_of_the_card(card, model_folder, model_home):
 
 
 def test_vectors_are_those_of_sentence_transformers(full_encoder, full_model, sample_texts):
-    texts = sample_texts[:10]
+    texts = sample_texts[:6]
     ours = full_encoder.encode(texts)
     theirs = full_model.encode([f"query: {text}" for text in texts], show_progress_bar=False)
     assert ours.dtype == np.float32
@@ -40,7 +40,7 @@ def test_vectors_are_those_of_sentence_transformers(full_encoder, full_model, sa
 
 
 def test_bfloat16_is_near_float32(full_encoder, half_encoder, sample_texts):
-    texts = ["", *sample_texts[:50:5]]
+    texts = ["", *sample_texts[:30:5]]
     near = cosines(full_encoder.encode(texts), half_encoder.encode(texts))
     assert near.min() >= 0.998
     assert near.min() < 0.999_999_9, "not in bfloat16 at all"
@@ -50,16 +50,16 @@ def test_bfloat16_is_near_float32(full_encoder, half_encoder, sample_texts):
 def test_a_text_has_the_same_vector_in_any_batch(request, precision, sample_texts):
     fixture = {"float32": "full_encoder", "bfloat16": "half_encoder"}[precision]
     encoder = request.getfixturevalue(fixture)
-    texts = sample_texts[:50:5] + sample_texts[1:5:2]
+    texts = [*sample_texts[:20:5], *sample_texts[1:4]]
     together = encoder.encode(texts)
-    alone = np.concatenate([encoder.encode([text]) for text in texts[:3]])
+    alone = np.concatenate([encoder.encode([text]) for text in texts[3:5]])
     backwards = encoder.encode(texts[::-1])[::-1]
-    assert cosines(together[:3], alone).min() > SAME_IN_ANY_BATCH[precision]
+    assert cosines(together[3:5], alone).min() > SAME_IN_ANY_BATCH[precision]
     assert cosines(together, backwards).min() > SAME_IN_ANY_BATCH[precision]
 
 
 def test_the_same_call_gives_the_same_bits(full_encoder, sample_texts):
-    texts = sample_texts[:5]
+    texts = sample_texts[:4]
     assert full_encoder.encode(texts).tobytes() == full_encoder.encode(texts).tobytes()
 
 

@@ -1,0 +1,37 @@
+# `make demo` and `make test` need Python 3.11 or newer with venv, and nothing else.
+PYTHON ?= python3
+VENV ?= .venv
+BIN = $(VENV)/bin
+
+.PHONY: demo install test check test-slow format clean
+
+demo: $(VENV)/installed
+	$(BIN)/stories demo
+
+install: $(VENV)/installed
+
+# torch comes with the constraints: any other release costs gigabytes.
+$(VENV)/installed: pyproject.toml constraints.txt
+	test -d $(VENV) || $(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[local,dev]'
+	touch $@
+
+check: $(VENV)/installed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+test: check
+	$(BIN)/pytest -m "not slow" --cov=clustering --cov-report=term:skip-covered $(PYTEST_ARGS)
+
+# The quality gate on all of og2021, ntrex and ecbplus: a quarter of an hour on two cores.
+test-slow: $(VENV)/installed
+	$(BIN)/pytest -m slow $(PYTEST_ARGS)
+
+format: $(VENV)/installed
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .coverage
