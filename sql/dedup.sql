@@ -32,5 +32,10 @@ INSERT INTO duplicate_link (article_id, canonical_id, stage, score, threshold, r
 SELECT n.article_id, n.canonical_id, %(stage)s, 1, 1, %(run_id)s
 FROM unnest(%(article_ids)s::bigint[], %(canonical_ids)s::bigint[]) AS n (article_id, canonical_id);
 
+-- follow_canonicals: let what was folded into articles that become duplicates themselves lead to their canonical ones
+UPDATE duplicate_link d SET canonical_id = n.canonical_id
+FROM unnest(%(article_ids)s::bigint[], %(canonical_ids)s::bigint[]) AS n (article_id, canonical_id)
+WHERE d.canonical_id = n.article_id AND d.retracted_at IS NULL;
+
 -- spare_encoding: duplicates are never encoded
 UPDATE article SET encode_due = false WHERE id = ANY (%(article_ids)s) AND encode_due;

@@ -42,6 +42,10 @@ def fold(session: Session, article_ids: Sequence[int], run_id: int) -> list[Link
     links: list[Link] = []
     for stage in STAGES:
         folded = _fold_stage(session, stage, left, run_id)
+        links = [
+            link._replace(canonical_id=folded.get(link.canonical_id, link.canonical_id))
+            for link in links
+        ]
         links += [Link(article, canonical, stage) for article, canonical in folded.items()]
         left = [article for article in left if article not in folded]
     return links
@@ -92,6 +96,8 @@ def _fold_stage(
     decided = decide(article_ids, twins, canonicals)
     if decided:
         parameters = {"article_ids": list(decided), "canonical_ids": list(decided.values())}
+        # What an earlier stage folded into one of these must not be left leading to a duplicate.
+        session.execute("follow_canonicals", **parameters)
         session.execute("link_duplicates", stage=stage, run_id=run_id, **parameters)
         session.execute("spare_encoding", article_ids=list(decided))
     return decided

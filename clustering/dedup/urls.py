@@ -23,7 +23,7 @@ TRACKING_PARAMETERS = frozenset(
 )
 TRACKING_PREFIXES = ("utm_", "mtm_", "pk_", "hsa_", "fb_action_", "fb_source")
 
-_ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
+_ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})?")
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 
 
@@ -47,6 +47,8 @@ def normalise_url(url: str, identity_params: frozenset[str] = frozenset()) -> st
     if parsed.protocol not in {"http:", "https:"} or not parsed.hostname:
         return None
     host = _host(parsed)
+    if host is None:
+        return None
     path = _escapes(parsed.pathname).rstrip("/")
     query = _query(parsed.search[1:], identity_params)
     return f"https://{host}{path}" + (f"?{query}" if query else "")
@@ -57,9 +59,11 @@ def names_an_article(normalised: str) -> bool:
     return normalised.count("/") > 2 or "?" in normalised
 
 
-def _host(parsed: ada_url.URL) -> str:
+def _host(parsed: ada_url.URL) -> str | None:
     default = parsed.port in {"", "80", "443"}
     host = str(parsed.hostname).removesuffix(".")
+    if not host or host.endswith("."):
+        return None  # ada takes empty labels, no name server does
     # Only one www: "www.www.example" is another host, and normalising twice must change nothing.
     bare = host.removeprefix("www.")
     host = bare if "." in bare and not bare.startswith("www.") else host
@@ -80,10 +84,15 @@ def _is_tracking(part: str, identity_params: frozenset[str]) -> bool:
 
 
 def _escapes(text: str) -> str:
-    """Spell percent-escapes one way: unreserved characters bare, hex digits in capitals (RFC 3986, 6.2.2)."""
+    """Spell percent-escapes one way: unreserved characters bare, hex digits in capitals (RFC 3986, 6.2.2).
+
+    A percent sign that begins no escape becomes `%25`: bare, it might begin one after decoding.
+    """
     return _ESCAPE.sub(_escape, text)
 
 
 def _escape(match: re.Match[str]) -> str:
+    if match[1] is None:
+        return "%25"
     character = chr(int(match[1], 16))
     return character if character in _UNRESERVED else match[0].upper()

@@ -65,8 +65,9 @@ class EmbeddedServer:
 
     @property
     def socket_folder(self) -> Path:
-        """The folder of the server's socket: the data folder, or a short one where that is too long."""
-        if len(os.fsencode(self.data)) <= _MAX_SOCKET_FOLDER_BYTES:
+        """The folder of the server's socket: the data folder, or a plain short one where that will not do."""
+        # A comma separates folders for the server and hosts for libpq.
+        if len(os.fsencode(self.data)) <= _MAX_SOCKET_FOLDER_BYTES and "," not in str(self.data):
             return self.data
         digest = hashlib.sha256(os.fsencode(self.data)).hexdigest()[:16]
         return Path(tempfile.gettempdir()) / f"stories-{digest}"
@@ -79,8 +80,8 @@ class EmbeddedServer:
         """Start the server unless it runs, and become one of its users."""
         try:
             self.home.mkdir(parents=True, exist_ok=True)
-            with self._startup_lock():
-                self._initialise()
+            with self._startup_lock() as lock:
+                self._initialise(lock)
                 if not self.is_running():
                     self._launch()
                 self._await_ready()
@@ -115,7 +116,9 @@ class EmbeddedServer:
         return self._readiness() in {"accepting", "rejecting"}
 
     def _readiness(self) -> str:
-        probe = self._command("pg_isready", "-q", "-h", self.socket_folder)
+        # A role and database that exist: others would be complained of in the server's log.
+        whom = ("-U", "postgres", "-d", "postgres")
+        probe = self._command("pg_isready", "-q", "-h", self.socket_folder, *whom)
         status = subprocess.run(probe, check=False, capture_output=True).returncode  # noqa: S603 - our own binaries
         return {0: "accepting", 1: "rejecting"}.get(status, "silent")
 
@@ -126,7 +129,7 @@ class EmbeddedServer:
                 raise _refused(f"no connection after {_START_SECONDS} s; see {self.data / 'log'}")
             time.sleep(0.1)
 
-    def _initialise(self) -> None:
+    def _initialise(self, lock: int) -> None:
         if self.data.exists():
             return
         # A killed initdb leaves half a folder: it works under another name until it is whole.
@@ -136,6 +139,8 @@ class EmbeddedServer:
         self._run(
             *("initdb", "-D", unfinished, "-U", "postgres", "--encoding=UTF8", "--no-instructions"),
             *("--locale-provider=builtin", "--locale=C.UTF-8", "--auth=trust"),
+            # initdb outlives us if we are killed: nobody else may begin before it has ended.
+            inherited=lock,
         )
         unfinished.rename(self.data)
 
@@ -144,16 +149,20 @@ class EmbeddedServer:
         self._remove_stale_pid_file()
         options = " ".join(f"-c {option}" for option in _OPTIONS)
         self._run(
-            *("pg_ctl", "-D", self.data, "-w", "-t", str(_START_SECONDS), "-l", self.data / "log"),
+            # By relative paths: pg_ctl puts them between double quotes for a shell, which would
+            # still expand a quote or a dollar sign in the folder's name.
+            *("pg_ctl", "-D", ".", "-w", "-t", str(_START_SECONDS), "-l", "log"),
             *("-o", f"-k {shlex.quote(str(self.socket_folder))} {options}", "start"),
+            folder=self.data,
         )
 
     def _remove_stale_pid_file(self) -> None:
-        # Nothing answers on the socket and the start lock is ours. If the file names a process that
-        # is no postmaster of this folder, PostgreSQL would refuse to start for its sake.
-        pid_file = self.data / "postmaster.pid"
-        if pid_file.exists() and not _is_postmaster(pid_file, self.data):
-            pid_file.unlink()
+        # Nothing answers on the socket and the start lock is ours. If a lock file names a process
+        # that is no postmaster of this folder (or a zombie), PostgreSQL would refuse to start for
+        # its sake. A backend that outlived its postmaster is still found by its shared memory.
+        for file in (self.data / "postmaster.pid", self.socket_folder / ".s.PGSQL.5432.lock"):
+            if file.exists() and not _is_postmaster(file, self.data):
+                file.unlink()
 
     def _stop_if_unused(self) -> None:
         try:
@@ -167,10 +176,10 @@ class EmbeddedServer:
             os.close(probe)
 
     @contextmanager
-    def _startup_lock(self) -> Iterator[None]:
+    def _startup_lock(self) -> Iterator[int]:
         descriptor = _lock_file(self.home / "start.lock", fcntl.LOCK_EX)
         try:
-            yield
+            yield descriptor
         finally:
             os.close(descriptor)
 
@@ -186,7 +195,13 @@ class EmbeddedServer:
     def _command(self, program: str, *arguments: str | Path) -> list[str]:
         return [str(self._bin / program), *map(str, arguments)]
 
-    def _run(self, program: str, *arguments: str | Path) -> None:
+    def _run(
+        self,
+        program: str,
+        *arguments: str | Path,
+        folder: Path = Path("/"),
+        inherited: int | None = None,
+    ) -> None:
         # To a file: the server inherits pg_ctl's output, and a pipe would then never close.
         with tempfile.TemporaryFile("w+") as output:
             result = subprocess.run(  # noqa: S603 - our own binaries
@@ -195,7 +210,8 @@ class EmbeddedServer:
                 stdout=output,
                 stderr=output,
                 stdin=subprocess.DEVNULL,
-                cwd="/",
+                cwd=folder,
+                pass_fds=() if inherited is None else (inherited,),
                 **self._identity(),
             )
             output.seek(0)
@@ -253,12 +269,14 @@ def _system_user() -> str | None:
 
 
 def _is_postmaster(pid_file: Path, data: Path) -> bool:
-    """Tell whether the process that a pid file names is a server of that data folder (Linux)."""
+    """Tell whether the process that a lock file names is a server of that data folder (Linux)."""
     first = pid_file.read_text(errors="replace").split("\n", 1)[0].strip()
-    command = Path("/proc") / first / "cmdline"
     if not first.isdigit() or not Path("/proc/self").exists():
         return first.isdigit()
-    return command.exists() and os.fsencode(data) in command.read_bytes()
+    try:
+        return (Path("/proc") / first / "cwd").readlink() == data.resolve()
+    except OSError:  # it is gone, a zombie, or another account's
+        return False
 
 
 def _lock_file(path: Path, operation: int) -> int:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import psycopg
 from pgvector.psycopg import register_vector
+from psycopg.conninfo import conninfo_to_dict
 from psycopg.rows import class_row, namedtuple_row, scalar_row
 from psycopg.types.datetime import TimestamptzLoader
 
@@ -41,6 +42,7 @@ class Session:
     def __init__(self, dsn: str) -> None:
         self.dsn = dsn
         self._parts: dict[str, object] = {}
+        _require_readable(dsn)
         with translated_errors():
             self.connection = psycopg.connect(
                 dsn,
@@ -160,14 +162,16 @@ def translated_errors() -> Iterator[None]:
             f"cannot use the database: {_first_line(error)}; "
             "check --database or STORIES_DATABASE and that the server is up"
         ) from error
+
+
+def _require_readable(dsn: str) -> None:
+    try:
+        conninfo_to_dict(dsn)
     except psycopg.ProgrammingError as error:
-        # libpq could not read the DSN: the only programming error with no answer from a server.
-        if error.sqlstate is None and "connection" in str(error):
-            raise DatabaseUnreachable(
-                f"the DSN cannot be read: {_first_line(error)}; "
-                "it looks like postgresql://user@host/database"
-            ) from error
-        raise
+        raise DatabaseUnreachable(
+            f"the DSN cannot be read: {_first_line(error)}; "
+            "it looks like postgresql://user@host/database"
+        ) from error
 
 
 def _first_line(error: BaseException) -> str:

@@ -106,6 +106,9 @@ def _parse(values: Mapping[str, Any], source: str) -> Calibration:
         raise CalibrationError(f"{source}: unknown key {unknown[0]}; known are {', '.join(wanted)}")
     if missing := sorted(wanted.keys() - values.keys()):
         raise CalibrationError(f"{source}: {missing[0]} is missing")
+    for name, kind in wanted.items():
+        if kind is int and not isinstance(values[name], int):
+            raise CalibrationError(f"{source}: {name} is {values[name]}, which is no whole number")
     try:
         return Calibration(**{name: kind(values[name]) for name, kind in wanted.items()})
     except (TypeError, ValueError) as error:

@@ -134,8 +134,14 @@ def _small_components(links: Sequence[Edge], threshold: float) -> list[list[int]
         members = frozenset(component)
         stricter = threshold + _THRESHOLD_STEP
         inside = [edge for edge in links if edge.a in members and edge.score >= stricter]
-        found += _small_components(inside, stricter)
+        # A component alike throughout, such as copies of a template, comes apart nowhere.
+        found += _small_components(inside, stricter) or _blocks(component)
     return found
+
+
+def _blocks(component: list[int]) -> list[list[int]]:
+    parts = -(-len(component) // MAX_COMPONENT_ARTICLES)
+    return [part.tolist() for part in np.array_split(component, parts)]
 
 
 def _cut_chains(
