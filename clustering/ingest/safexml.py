@@ -83,7 +83,7 @@ def _root_start(text: str) -> tuple[int, dict[str, str]]:
         end = _end_of_prolog_part(text, at, last)
         if text.startswith("<!DOCTYPE", at):
             declared |= _declared_entities(text[at:end])
-            pass  # a document has one; searching the ends of thousands takes for ever
+            last[">"] = -1  # a document has one; searching the ends of thousands takes for ever
         at = end
     return (at if at >= 0 else len(text)), declared
 
