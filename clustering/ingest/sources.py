@@ -124,7 +124,12 @@ def _job(source: str) -> _Job:
     if source == STDIN:
         return _Job(source)
     address = _http(source)
-    return _Job(source, address=address) if address else _Job(source, path=Path(source))
+    return _Job(_shown(source), address=address, path=None if address else Path(source))
+
+
+def _shown(path: str | Path) -> str:
+    r"""Return a path as text that can be stored: bytes that are no UTF-8 become `\udce9`."""
+    return str(path).encode(errors="backslashreplace").decode()
 
 
 def _http(source: str) -> str | None:
@@ -258,7 +263,7 @@ def _listed_jobs(outlines: Iterable[Outline], document: _Document) -> Iterator[_
             yield _Job(outline.address, address=address, listed=outline)
         elif document.job.path is not None:
             path = document.job.path.parent / outline.address
-            yield _Job(str(path), path=path, listed=outline)
+            yield _Job(_shown(path), path=path, listed=outline)
         else:
             yield _Job(outline.address, address=outline.address, listed=outline)
 
@@ -266,7 +271,7 @@ def _listed_jobs(outlines: Iterable[Outline], document: _Document) -> Iterator[_
 def _feed_records(feed: ParsedFeed, document: _Document, reader: _Reader) -> Iterator[Record]:
     """Give a feed's articles, what was refused of it, and last the feed itself."""
     job, answer, listed = document.job, document.answer, document.job.listed
-    key = job.address or feed.self_url or feed.site_url or str((job.path or Path()).absolute())
+    key = job.address or feed.self_url or feed.site_url or _shown((job.path or Path()).absolute())
     language = normalise_tag(feed.language) or (listed.language if listed else None)
     base = answer.url if answer else feed.site_url or feed.self_url
     setting = Setting(key, base, language, reader.bounds)

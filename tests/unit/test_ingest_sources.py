@@ -149,6 +149,14 @@ def test_names_that_no_file_can_have_are_refused():
         assert refused.source == name
 
 
+def test_file_names_that_are_no_utf_8_can_be_stored(tmp_path):
+    path = tmp_path / os.fsdecode(b"caf\xe9.xml")
+    path.write_bytes(RSS)
+    article, feed, refused = read(path, f"{path}x")
+    assert article.source == feed.address == f"{tmp_path}/caf\\udce9.xml"
+    assert refused.source == f"{tmp_path}/caf\\udce9.xmlx"
+
+
 def test_a_named_pipe_is_read_like_a_file(tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
