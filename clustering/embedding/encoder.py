@@ -4,7 +4,7 @@ A text is padded to the longest of its batch, and batches that outgrow the proce
 it down. So texts are tokenised once, sorted by their number of tokens, put into batches of like
 length under a budget of tokens, and each batch is cut to its own longest text before the model's
 own modules (transformer, pooling, normalisation and whatever else it has) run on it. Against
-`SentenceTransformer.encode` with its defaults, in float32 with AVX-512, one thread, 80 to 320 texts,
+`SentenceTransformer.encode` with its defaults, in float32 with AVX-512, one thread, 32 to 320 texts,
 CPU time: titles with up to 600 characters 1.7 to 2.3 times as many a second, bare titles 1.1 times,
 both mixed 1.9 to 2 times, at a cosine above .999999. Budgets of 512 to 2048 tokens are alike, 4096
 is slower by a fifth. A prototype of this in bfloat16 with AMX, 492 texts of 132 tokens in batches
