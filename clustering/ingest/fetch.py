@@ -187,7 +187,6 @@ def _conditions(known: Feed | None) -> dict[str, str]:
 
 def _follow(client: httpx.Client, request: httpx.Request, limits: FetchLimits) -> Answer | None:
     """Send a request and those that redirects ask for, whose bodies are not read."""
-    trace = request.extensions
     for _ in range(limits.redirects + 1):
         response = client.send(request, stream=True)
         try:
@@ -201,7 +200,6 @@ def _follow(client: httpx.Client, request: httpx.Request, limits: FetchLimits) -
                 f"redirected to an address that is no http ({str(request.url)[:80]})",
                 "check the address; leave the feed out",
             )
-        request.extensions |= trace
     raise Refused(f"more than {limits.redirects} redirects", "check the address in a browser")
 
 

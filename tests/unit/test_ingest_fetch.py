@@ -262,6 +262,17 @@ def test_the_deadline_covers_redirects():
     assert refusal_of(slow_step, limits=HASTY) == "no complete answer within 0.6 seconds"
 
 
+def test_the_deadline_holds_for_the_last_of_several_connections():
+    def moved(handler):
+        handler.start(302, location="/slow", content_length="0")
+
+    with serving({"/": moved, "/slow": drip_headers}) as server:
+        started = time.monotonic()
+        (refused,) = read(server.url("/"), limits=HASTY)
+    assert refused.reason == "no complete answer within 0.6 seconds"
+    assert time.monotonic() - started < 3
+
+
 def test_a_refused_connection_is_named():
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
