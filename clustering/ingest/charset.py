@@ -85,9 +85,10 @@ _SAMPLE_BYTES = 65_536
 _FLUENCY_CHARS = 3_000
 # Scores of text that is nothing and of text that is certainly some language.
 _RARE, _FLUENT = -14.0, -6.0
-# The declared encoding is left only for one that is this much more fluent. Own measurement, see
-# the test of encodings: wrong readings are worse by 0.15 to 9, right ones are never worse by more
-# than 0.1.
+# The declared encoding is left only for one that is this much more fluent. Own measurement on
+# NTREX-128 in 46 pairs of language and encoding: true declarations are never overruled (326 of
+# 326 documents; at 0.15 one headline is). What slips through are code pages that differ in a few
+# letters (windows-1250 declared as windows-1252: 20 of 500 documents).
 _TRUST = 0.3
 # Below this, no language was recognised (right readings score -10.5 to -6 on 100 characters).
 _LEAST_FLUENCY = -11.5
