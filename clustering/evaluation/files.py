@@ -107,13 +107,16 @@ def read_rows(path: str | Path) -> Iterator[Row]:
 
 
 def gold_articles(rows: Iterable[Row]) -> list[GoldArticle]:
-    """Check gold rows and return them in order.
+    """Check gold rows and return their articles in order.
+
+    An id may come again with the same story: a corpus may hold the versions of a live blog. It
+    counts once.
 
     Raises:
-        SourceError: a row is malformed or repeats an id.
+        SourceError: a row is malformed, or an id comes with two stories.
     """
     first_lines: dict[str, int] = {}
-    articles = []
+    articles: dict[str, GoldArticle] = {}
     for row in rows:
         content = _mapping(row)
         article = GoldArticle(
@@ -121,12 +124,12 @@ def gold_articles(rows: Iterable[Row]) -> list[GoldArticle]:
             language=_language(row, content),
             story=_label(row, content, "story"),
         )
+        known = articles.setdefault(article.id, article)
         first = first_lines.setdefault(article.id, row.line)
-        if first != row.line:
-            reason = f"id {article.id!r} stands in line {first} already"
-            raise _refused(row.source, row.line, reason, "give each article once")
-        articles.append(article)
-    return articles
+        if known.story != article.story:
+            reason = f"id {article.id!r} stands in line {first} with another story"
+            raise _refused(row.source, row.line, reason, "label each article once")
+    return list(articles.values())
 
 
 def assigned_stories(rows: Iterable[Row]) -> dict[str, str | None]:

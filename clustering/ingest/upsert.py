@@ -43,6 +43,7 @@ class Entry:
         keys: hashes for the cascade.
         language: BCP 47 tag, `und` where unknown.
         language_confidence: 0 to 1.
+        event_time: the time that clustering uses; kept through later changes.
         first_seen: when this engine first saw it.
     """
 
@@ -51,6 +52,7 @@ class Entry:
     keys: Keys
     language: str
     language_confidence: float
+    event_time: datetime
     first_seen: datetime
 
 
@@ -134,7 +136,7 @@ def _columns(entries: Sequence[Entry]) -> dict[str, list[Any]]:
             **entry.content._asdict(),
             "language": entry.language,
             "language_confidence": entry.language_confidence,
-            "event_time": event_time(entry.content.published_at, entry.first_seen),
+            "event_time": entry.event_time,
             "first_seen": entry.first_seen,
             "entry_hash": entry.keys.entry_hash,
             "url_hash": entry.keys.url_hash,

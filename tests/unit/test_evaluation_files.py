@@ -184,9 +184,14 @@ def test_an_article_in_a_story_and_in_none_is_refused(write, gold):
         evaluate(gold, doubled)
 
 
-def test_a_gold_id_that_comes_twice_is_refused(write, output):
-    doubled = write("gold.jsonl", "\n" + lines([*GOLD, GOLD[1]]))
-    with pytest.raises(SourceError, match=r"gold\.jsonl:6: id 'b' stands in line 3 already"):
+def test_a_gold_id_may_repeat_its_story_and_counts_once(write, gold, output):
+    doubled = write("gold.jsonl", lines([*GOLD, GOLD[1]]))
+    assert evaluate(doubled, output) == evaluate(gold, output)
+
+
+def test_a_gold_id_with_two_stories_is_refused(write, output):
+    doubled = write("gold.jsonl", "\n" + lines([*GOLD, {**GOLD[1], "story": "another"}]))
+    with pytest.raises(SourceError, match=r"gold\.jsonl:6: id 'b' stands in line 3 with another"):
         evaluate(doubled, output)
 
 
