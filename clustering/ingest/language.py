@@ -91,18 +91,27 @@ def settle_language(declared: str | None, title: str, body: str) -> tuple[str, f
     Args:
         declared: tag as the source states it, in any spelling; None for none.
         title: plain text.
-        body: plain text; the first 300 characters are looked at.
+        body: plain text; the first 300 characters of both are looked at.
 
     Returns:
         BCP 47 tag and confidence: 1.0 declared, 0.99 by script, langdetect's probability if
-        detected, `("und", 0.0)` if it cannot be told. Chinese is `zh-Hans`, `zh-Hant` or `yue`.
+        detected, `("und", 0.0)` if it cannot be told. Chinese is `zh-Hans`, `zh-Hant` or `yue`,
+        Serbian in Latin letters `sr-Latn`.
     """
-    text = f"{title}\n{body[:_BODY_CHARS]}"
+    text = f"{title[:_BODY_CHARS]}\n{body[:_BODY_CHARS]}"
     letters = count_letters(text)
     tag = normalise_tag(declared)
     if tag is not None and not _contradicted(tag, letters):
-        return (_chinese(text) or "zh-Hans", 1.0) if tag == "zh" else (tag, 1.0)
+        return _in_its_script(tag, text, letters), 1.0
     return _detect(text, letters)
+
+
+def _in_its_script(tag: str, text: str, letters: Letters) -> str:
+    """Return a tag that says which script a text is in, where that tells one language's texts apart."""
+    if tag == "zh":
+        return _chinese(text) or "zh-Hans"
+    # A model sees Serbian in Latin letters as Croatian: the tag keeps its offset apart.
+    return "sr-Latn" if tag == "sr" and letters.dominant() == "LATIN" else tag
 
 
 def _contradicted(tag: str, letters: Letters) -> bool:

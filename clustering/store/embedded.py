@@ -100,6 +100,7 @@ class EmbeddedServer:
 
     def keep(self) -> None:
         """Let the server run on after its last user, until `stop`."""
+        self.home.mkdir(parents=True, exist_ok=True)
         self._kept.touch()
 
     def stop(self) -> bool:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 BATCH_ARTICLES = 200
 # Slices begin at whole multiples of their length from here, whatever arrives first.
 SLICE_ORIGIN = datetime(2000, 1, 1, tzinfo=UTC)
-_SETTINGS = {
+INDEX_SETTINGS = {
     "hnsw__ef_search": 64,
     # The window's edge cuts through a partition: without this, a filter after the index scan
     # silently returns too few neighbours.
@@ -104,7 +104,7 @@ class Passes:
             number of `matched`, `discovered` and `unplaced` articles, of `stories` made and `merges`.
         """
         counts = Counter[str]()
-        with self._session.transaction(**_SETTINGS):
+        with self._session.transaction(**INDEX_SETTINGS):
             with self._timed("match"):
                 near = list(self._neighbours(batch))
                 grown = self._match(batch, near, counts)
