@@ -23,7 +23,7 @@ check: $(VENV)/installed
 	$(BIN)/lint-imports
 
 test: check
-	$(BIN)/pytest -m "not slow" --cov=clustering --cov-report=term:skip-covered $(PYTEST_ARGS)
+	$(BIN)/pytest -m "not slow" $(PYTEST_ARGS)
 
 # The quality gate on all of og2021, ntrex and ecbplus: a quarter of an hour on two cores.
 test-slow: $(VENV)/installed

@@ -43,7 +43,12 @@ def exact_neighbours(aligned, query):
 def test_recall_at_10_in_a_day_is_at_least_98_percent(session, day):
     aligned, times = day
     queries = list(range(0, ARTICLES, ARTICLES // QUERIES))
-    window = {"first": times[0], "last": times[-1], "window_first": times[0], "window_last": times[-1]}
+    window = {
+        "first": times[0],
+        "last": times[-1],
+        "window_first": times[0],
+        "window_last": times[-1],
+    }
     # The planner may prefer exact scans at this size: what is measured here is the index.
     forced = {"enable_seqscan": "off", "enable_sort": "off", "enable_bitmapscan": "off"}
     with session.transaction(**INDEX_SETTINGS, **forced):

@@ -37,7 +37,9 @@ def replayed(server, model_home, tmp_path):
 
 def reached(name, evaluation):
     """Compare with a floor; the figure shows in the output of a run with -rP."""
-    print(f"{name}: B-cubed F1 {evaluation.bcubed.f1:.4f}, pairwise F1 {evaluation.pairwise.f1:.4f}")
+    print(
+        f"{name}: B-cubed F1 {evaluation.bcubed.f1:.4f}, pairwise F1 {evaluation.pairwise.f1:.4f}"
+    )
     return evaluation.bcubed.f1 >= FLOORS[name]["bcubed_f1"]
 
 
