@@ -120,7 +120,7 @@ def test_the_wheel_says_that_it_is_typed(contents):
 def test_the_wheel_names_its_command_licence_and_requirements(contents):
     described = Parser().parsestr(metadata(contents, "METADATA"))
     assert described["Name"] == "story-clustering"
-    assert described["License-Expression"] == "MIT"
+    assert described["License-Expression"] == "MIT AND CC-BY-SA-4.0"
     assert described["Requires-Python"] == ">=3.11"
     assert any(name.endswith("/licenses/LICENSE") for name in contents)
     assert "stories = clustering.cli:main" in metadata(contents, "entry_points.txt")
