@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
+from plain_calibration import PLAIN
 
-from clustering.stories.calibration import Calibration
 from clustering.stories.discover import (
     MAX_COMPONENT_ARTICLES,
     Edge,
@@ -18,20 +18,7 @@ from clustering.stories.discover import (
 from clustering.stories.placement import Placement
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
-CALIBRATION = Calibration(
-    match=0.5,
-    link=0.5,
-    merge=0.5,
-    story_gap_hours=18,
-    story_age_hours=36,
-    centroid_members=10,
-    neighbours=20,
-    time_penalty=0,
-    chain_slack=0.05,
-    size_penalty=0,
-    cohesion_penalty=0,
-    cohesion_prior=0.5,
-)
+CALIBRATION = PLAIN
 
 
 def near(a, b, similarity, hours_apart=0.0) -> Neighbour:

@@ -4,26 +4,13 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from plain_calibration import PLAIN
 
-from clustering.stories.calibration import Calibration
 from clustering.stories.merge import Merge, StoryPair, merges
 from clustering.stories.scoring import StoryShape
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
-CALIBRATION = Calibration(
-    match=0.5,
-    link=0.5,
-    merge=0.5,
-    story_gap_hours=18,
-    story_age_hours=36,
-    centroid_members=10,
-    neighbours=20,
-    time_penalty=0,
-    chain_slack=0.05,
-    size_penalty=0,
-    cohesion_penalty=0,
-    cohesion_prior=0.5,
-)
+CALIBRATION = PLAIN
 
 
 def shape(story_id, first=0.0, latest=0.0, size=2) -> StoryShape:
