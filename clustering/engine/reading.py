@@ -1,0 +1,87 @@
+"""Reading stories and figures: nothing here writes."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from clustering.engine.opened import Opened
+from clustering.stories.reading import (
+    Story,
+    StorySummary,
+    find_story,
+    list_stories,
+    whole_stories,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime
+
+
+class Reading(Opened):
+    """The part of the engine that reads."""
+
+    def stories(
+        self,
+        *,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        min_size: int = 2,
+        limit: int | None = None,
+    ) -> Iterator[Story]:
+        """Yield stories alive between two times, the latest first, with their articles.
+
+        Args:
+            since: stories whose latest article is older are left out.
+            until: stories whose first article is younger are left out.
+            min_size: least number of articles, duplicates not counted.
+            limit: at most this many; None for all.
+        """
+        found = self.summaries(since=since, until=until, min_size=min_size, limit=limit)
+        yield from whole_stories(self._database.session, found)
+
+    def summaries(
+        self,
+        *,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        min_size: int = 2,
+        limit: int | None = None,
+    ) -> list[StorySummary]:
+        """Return stories as `stories` does, without their articles."""
+        session = self._database.session
+        return list_stories(session, since=since, until=until, min_size=min_size, most=limit)
+
+    def story(self, story_id: int) -> Story:
+        """Return one story; the id of an absorbed one leads to its survivor.
+
+        Raises:
+            NotFoundError: no story ever had that id.
+        """
+        session = self._database.session
+        (story,) = whole_stories(session, [find_story(session, story_id)])
+        return story
+
+    def stats(self, *, days: int = 7) -> dict[str, Any]:
+        """Return totals, and placements and links by day with their scores.
+
+        Args:
+            days: how far back from the latest article.
+        """
+        session, span = self._database.session, timedelta(days=days)
+        (totals,) = session.rows("totals")
+        return {
+            "totals": totals._asdict(),
+            "placements": [row._asdict() for row in session.rows("placements_by_day", span=span)],
+            "links": [row._asdict() for row in session.rows("links_by_day", span=span)],
+            "runs": [row._asdict() for row in session.rows("latest_runs", most=10)],
+        }
+
+    def assignments(self) -> dict[tuple[str, str], int | None]:
+        """Return the story id of every article by its source and the source's own id.
+
+        A duplicate has the story of its canonical article; None means no story.
+        """
+        rows = self._database.session.rows("assignments")
+        return {(row.source, row.guid): row.story_id for row in rows}
