@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 # Average linkage takes all pairs of a component: 300 articles are 45,000 pairs. A larger one is
 # first cut by a higher threshold, and pass 3 joins again what belongs together.
 MAX_COMPONENT_ARTICLES = 300
-_THRESHOLD_STEP = 0.02
+THRESHOLD_STEP = 0.02
 
 
 class Loose(NamedTuple):
@@ -140,7 +140,7 @@ def _small_components(links: Sequence[Edge], threshold: float) -> list[list[int]
             found.append(component)
             continue
         members = frozenset(component)
-        stricter = threshold + _THRESHOLD_STEP
+        stricter = threshold + THRESHOLD_STEP
         inside = [edge for edge in links if edge.a in members and edge.score >= stricter]
         # A component alike throughout, such as copies of a template, comes apart nowhere.
         found += _small_components(inside, stricter) or _blocks(component)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from clustering.stories.calibration import Calibration
 
 # How many members a story must have before its own cohesion counts as much as the prior.
-_PRIOR_MEMBERS = 3
+PRIOR_MEMBERS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +116,8 @@ def settled_cohesion(story: StoryShape, calibration: Calibration) -> float:
     members = min(story.size, calibration.centroid_members)
     alike = _pairs_of_one_language(story, members)
     cohesion = story.cohesion - calibration.language_penalty * alike
-    weighted = (members - 1) * cohesion + _PRIOR_MEMBERS * calibration.cohesion_prior
-    return weighted / (members - 1 + _PRIOR_MEMBERS)
+    weighted = (members - 1) * cohesion + PRIOR_MEMBERS * calibration.cohesion_prior
+    return weighted / (members - 1 + PRIOR_MEMBERS)
 
 
 def _excess(story: StoryShape, calibration: Calibration) -> float:
