@@ -55,6 +55,14 @@ def test_never_found_is_later_than_any_time():
     assert delay(gold, [0, 5, 1, 1, 2, 3], hours).median_hours is None
 
 
+def test_quantiles_of_ten_stories():
+    # Story s has articles at 0 and s hours.
+    gold = [story for story in range(10) for _ in range(2)]
+    hours = np.array([float(at) for story in range(10) for at in (0, story)])
+    found = delay(gold, gold, hours)
+    assert (found.median_hours, found.p90_hours, found.earliest_median_hours) == (4, 8, 4)
+
+
 @pytest.mark.parametrize("moment", [None, "soon", "", 1_700_000_000, ["2026"], "2026-13-01"])
 def test_what_is_no_time_is_counted_as_undated(moment):
     found = evaluate_rows(with_time(moment), OUTPUT)
