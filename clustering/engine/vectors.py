@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+from contextlib import suppress
 from typing import TYPE_CHECKING
 from zipfile import BadZipFile
 
@@ -134,9 +135,9 @@ def _encode(model: Model, texts: Sequence[str], progress: Progress) -> NDArray[n
 
 def _read(path: Path, count: int) -> NDArray[np.float32]:
     try:
-        with np.load(path, allow_pickle=False) as arrays:
+        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as arrays:
             vectors: NDArray[np.float32] = arrays["vectors"]
-    except (OSError, EOFError, ValueError, KeyError, BadZipFile) as error:
+    except (OSError, EOFError, TypeError, ValueError, KeyError, BadZipFile) as error:
         raise SourceError(f"the vectors in {path} are damaged: {error}; delete the file") from error
     if vectors.ndim != 2 or len(vectors) != count or vectors.dtype != np.float32:
         raise SourceError(f"{path} does not hold the vectors of {count} texts; delete the file")
@@ -151,5 +152,6 @@ def _write(path: Path, vectors: NDArray[np.float32]) -> None:
         np.savez(fresh, vectors=vectors)
         fresh.replace(path)
     except OSError as error:
-        fresh.unlink(missing_ok=True)
+        with suppress(OSError):
+            fresh.unlink()
         raise SourceError(f"cannot keep vectors in {path.parent}: {error.strerror}") from error
