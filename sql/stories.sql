@@ -46,7 +46,9 @@ WHERE s.merged_into = ANY (%(story_ids)s)
 ORDER BY m.absorbed_id;
 
 -- assignments: the story of every article by its feed's own id, duplicates in that of their canonical
-SELECT f.address AS source, a.guid, p.story_id
+SELECT
+    f.address AS source, a.guid, p.story_id,
+    CASE WHEN d.article_id IS NULL THEN p.pass ELSE 'duplicate' END AS pass_name
 FROM article a
 JOIN feed f ON f.id = a.feed_id
 LEFT JOIN duplicate_link d ON d.article_id = a.id AND d.retracted_at IS NULL

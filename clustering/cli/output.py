@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from clustering.engine.runs import RunReport
+    from clustering.records import Refusal
     from clustering.stories.reading import Story, StoryArticle, StorySummary
 
 _MOST_REFUSALS_SHOWN = 20
@@ -33,12 +34,17 @@ def print_report(report: RunReport, *, as_json: bool) -> int:
         print_json(report.to_dict())
     else:
         click.echo(_report_line(report))
-    for refusal in report.refusals[:_MOST_REFUSALS_SHOWN]:
+    return print_refusals(report.refusals)
+
+
+def print_refusals(refusals: Sequence[Refusal]) -> int:
+    """Print what was refused on stderr. Returns the exit status: 3 where anything was."""
+    for refusal in refusals[:_MOST_REFUSALS_SHOWN]:
         click.echo(f"stories: refused {one_line(str(refusal))}", err=True)
-    hidden = len(report.refusals) - _MOST_REFUSALS_SHOWN
+    hidden = len(refusals) - _MOST_REFUSALS_SHOWN
     if hidden > 0:
         click.echo(f"stories: {hidden} more refused; --json lists them all", err=True)
-    return 3 if report.refusals else 0
+    return 3 if refusals else 0
 
 
 def print_stories(stories: Sequence[StorySummary]) -> None:

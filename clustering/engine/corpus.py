@@ -9,6 +9,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from clustering.engine.intake import identity
+from clustering.engine.reading import NOWHERE
+from clustering.engine.vectors import Recalled, corpus_texts, corpus_vectors
 from clustering.errors import SourceError
 from clustering.ingest.dates import DateBounds
 from clustering.ingest.jsonl import article_from_row, read_rows
@@ -20,7 +22,9 @@ if TYPE_CHECKING:
     from datetime import timedelta
     from pathlib import Path
 
+    from clustering.engine.model import Model
     from clustering.engine.progress import Progress
+    from clustering.engine.reading import Assignment
     from clustering.engine.runs import RunReport
     from clustering.settings import Settings
 
@@ -47,7 +51,8 @@ class Replayed:
 
     Attributes:
         report: counts, times and refusals.
-        assignments: one mapping with `id`, `story_id` and `event_id` for every row of the corpus.
+        assignments: one mapping with `id`, `story_id`, `event_id` and `pass` for every row of the
+            corpus; `pass` is `match`, `discover` or `duplicate`, None where it is in no story.
     """
 
     report: RunReport
@@ -64,7 +69,13 @@ def corpus_rows(path: Path) -> Iterator[CorpusRow]:
             yield CorpusRow(row.get("id"), _dated(found, str(path), line))
 
 
-def replay(path: Path, settings: Settings, every: timedelta, progress: Progress) -> Replayed:
+def replay(
+    path: Path,
+    settings: Settings,
+    every: timedelta,
+    progress: Progress,
+    vectors: Path | None = None,
+) -> Replayed:
     """Play a dated corpus through an engine in a scratch database, which is dropped afterwards.
 
     Args:
@@ -72,9 +83,10 @@ def replay(path: Path, settings: Settings, every: timedelta, progress: Progress)
         settings: server to make the database on, model, calibration.
         every: length of a step.
         progress: shows how far it is.
+        vectors: folder that vectors are kept in from one replay to the next; None encodes anew.
 
     Raises:
-        SourceError: the file has no article that can be played.
+        SourceError: the file has no article that can be played, or vectors cannot be kept.
         DatabaseError: the scratch database cannot be made.
     """
     from clustering.engine.engine import Engine  # noqa: PLC0415 - engine imports the replay of the demo
@@ -88,7 +100,8 @@ def replay(path: Path, settings: Settings, every: timedelta, progress: Progress)
         engine = opened.enter_context(
             Engine.open(settings=replace(settings, database=dsn), progress=progress)
         )
-        report = engine.play((row.article for row in rows), every=every)
+        encoder = _recalled(engine.model, rows, vectors, progress) if vectors else None
+        report = engine.play((row.article for row in rows), every=every, encoder=encoder)
         return Replayed(report, _assignments(rows, engine.assignments()))
 
 
@@ -112,12 +125,30 @@ def _dated(found: Article | Refusal, source: str, line: int) -> Article | Refusa
     return found
 
 
+def _recalled(
+    model: Model, rows: Sequence[CorpusRow], vectors: Path, progress: Progress
+) -> Recalled:
+    articles = [row.article for row in rows if isinstance(row.article, Article)]
+    return Recalled(
+        corpus_texts(model.card, articles), corpus_vectors(model, articles, vectors, progress)
+    )
+
+
 def _assignments(
-    rows: Sequence[CorpusRow], stories: Mapping[tuple[str, str], int | None]
+    rows: Sequence[CorpusRow], places: Mapping[tuple[str, str], Assignment]
 ) -> list[Mapping[str, object]]:
-    return [
-        {"id": row_id, "story_id": stories.get(identity(article)), "event_id": None}
-        if isinstance(article, Article)
-        else {"id": row_id, "story_id": None, "event_id": None}
-        for row_id, article in ((row.row_id, row.article) for row in rows)
-    ]
+    return [_assignment(row, places) for row in rows]
+
+
+def _assignment(
+    row: CorpusRow, places: Mapping[tuple[str, str], Assignment]
+) -> Mapping[str, object]:
+    place = NOWHERE
+    if isinstance(row.article, Article):
+        place = places.get(identity(row.article), NOWHERE)
+    return {
+        "id": row.row_id,
+        "story_id": place.story_id,
+        "event_id": None,
+        "pass": place.pass_name,
+    }

@@ -15,6 +15,7 @@ from clustering.records import Article, Feed, Refusal
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from clustering.embedding.encoder import Encoder
     from clustering.engine.runs import Run, RunReport
     from clustering.ingest import FetchLimits
 
@@ -100,13 +101,18 @@ class Engine(Reading):
         return run.report()
 
     def play(
-        self, articles: Iterable[Article | Refusal], *, every: timedelta = DEFAULT_STEP
+        self,
+        articles: Iterable[Article | Refusal],
+        *,
+        every: timedelta = DEFAULT_STEP,
+        encoder: Encoder | None = None,
     ) -> RunReport:
         """Play dated articles as if they arrived step by step, each seen when it was published.
 
         Args:
             articles: each with `published_at`; refusals among them are reported.
             every: length of a step, which is placed at once.
+            encoder: encodes in the model's place; None takes the model's own.
 
         Raises:
             RunLocked: another run works on the database.
@@ -115,7 +121,7 @@ class Engine(Reading):
             known = list(articles)
             take_in(run, (item for item in known if isinstance(item, Refusal)), moment)
             use_space(run.session, self.model.space())
-            player = Player(run, self.model, self.calibration, every, self._progress)
+            player = Player(run, self.model, self.calibration, every, self._progress, encoder)
             player.play(item for item in known if isinstance(item, Article))
         return run.report()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from clustering.engine.opened import Opened
 from clustering.stories.reading import (
@@ -17,6 +17,22 @@ from clustering.stories.reading import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime
+
+
+class Assignment(NamedTuple):
+    """Where one article is.
+
+    Attributes:
+        story_id: its story, a duplicate's that of its canonical article; None for no story.
+        pass_name: `match` or `discover`, the pass that placed it; `duplicate` where the cascade
+            folded it; None for no story.
+    """
+
+    story_id: int | None
+    pass_name: str | None
+
+
+NOWHERE = Assignment(None, None)
 
 
 class Reading(Opened):
@@ -78,10 +94,12 @@ class Reading(Opened):
             "runs": [row._asdict() for row in session.rows("latest_runs", most=10)],
         }
 
-    def assignments(self) -> dict[tuple[str, str], int | None]:
-        """Return the story id of every article by its source and the source's own id.
-
-        A duplicate has the story of its canonical article; None means no story.
-        """
+    def assignments(self) -> dict[tuple[str, str], Assignment]:
+        """Return where every article is, by its source and the source's own id."""
         rows = self._database.session.rows("assignments")
-        return {(row.source, row.guid): row.story_id for row in rows}
+        return {
+            (row.source, row.guid): Assignment(
+                row.story_id, row.pass_name if row.story_id else None
+            )
+            for row in rows
+        }

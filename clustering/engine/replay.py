@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from clustering.embedding.encoder import Encoder
     from clustering.engine.model import Model
     from clustering.engine.progress import Progress
     from clustering.engine.runs import Run
@@ -34,11 +35,13 @@ class Prefetched:
     """A model that encodes the texts of the coming hours in one go and hands them out as asked.
 
     Args:
-        model: does the encoding.
+        model: gives card and alignment.
+        encoder: does the encoding; None takes the model's own, loaded when it is needed.
     """
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Model, encoder: Encoder | None) -> None:
         self._model = model
+        self._encoder = encoder
         self._vectors: dict[str, NDArray[np.float32]] = {}
         self.card = model.card
         self.alignment = model.alignment
@@ -46,7 +49,7 @@ class Prefetched:
     def prefetch(self, articles: Sequence[Article]) -> None:
         """Encode the texts of n articles and forget those of earlier ones."""
         texts = list(dict.fromkeys(self._text(article.title, article.body) for article in articles))
-        vectors = self._model.encoder.encode(texts)
+        vectors = (self._encoder or self._model.encoder).encode(texts)
         self._vectors = dict(zip(texts, vectors, strict=True))
 
     def encode(self, titles: Sequence[str], ledes: Sequence[str]) -> NDArray[np.float32]:
@@ -68,6 +71,7 @@ class Player:
         calibration: thresholds and windows.
         every: length of a step; what arrives within one is placed at once.
         progress: shows how far it is.
+        encoder: encodes in the model's place, such as `Recalled`; None takes the model's own.
     """
 
     run: Run
@@ -75,6 +79,7 @@ class Player:
     calibration: Calibration
     every: timedelta
     progress: Progress
+    encoder: Encoder | None = None
 
     def play(self, articles: Iterable[Article]) -> None:
         """Play articles in order of their `published_at`, which each must have.
@@ -83,7 +88,7 @@ class Player:
         the hourly job does, so that nothing is known before its time.
         """
         steps = in_steps(articles, self.every)
-        model = Prefetched(self.model)
+        model = Prefetched(self.model, self.encoder)
         with self.progress.stage("replay", sum(map(len, steps))) as advance:
             for block in in_blocks(steps, _PREFETCH_ARTICLES):
                 with self.run.timed("encode"):

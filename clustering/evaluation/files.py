@@ -1,21 +1,26 @@
 """Gold rows and the engine's assignments: reading, checking and joining them.
 
-A gold row is `{"id", "language", "story"}`, an assignment `{"id", "story_id"}`; other keys are of
-no interest here. Ids and stories may be strings or integers, and 7 equals "7".
+A gold row is `{"id", "language", "story", "published_at"}`, an assignment `{"id", "story_id", "pass"}`;
+only ids and stories are required, and other keys are of no interest here. Ids and stories may be
+strings or integers, and 7 equals "7".
 """
 
 from __future__ import annotations
 
 import gzip
 import json
+import math
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 from clustering.errors import SourceError
-from clustering.evaluation.result import Coverage, Evaluation, score
+from clustering.evaluation.result import Coverage, Evaluation, Scored, score
 from clustering.records import Refusal
 
 if TYPE_CHECKING:
@@ -37,11 +42,29 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class GoldArticle:
-    """One gold row; `story` is None for an article that nobody labelled."""
+    """One gold row.
+
+    Attributes:
+        id: the article's id.
+        language: BCP 47 tag, `und` where it is not stated.
+        story: None for an article that nobody labelled.
+        hours: `published_at` in hours since 1970, UTC; NaN where it is missing or no ISO 8601 time.
+    """
 
     id: str
     language: str
     story: str | None
+    hours: float = math.nan
+
+
+class Assigned(NamedTuple):
+    """Where the output has an article: its story, and the pass that placed it there, if it says."""
+
+    story: str | None
+    pass_name: str | None
+
+
+_NOWHERE = Assigned(None, None)
 
 
 def evaluate(
@@ -50,8 +73,10 @@ def evaluate(
     """Score a file of assignments against a file of gold rows, both JSON Lines, plain or gzip.
 
     Args:
-        gold_path: rows with `id`, `story` (null where unlabelled) and, where known, `language`.
-        output_path: rows with `id` and `story_id`, as `stories replay --assignments` writes them.
+        gold_path: rows with `id`, `story` (null where unlabelled) and, where known, `language` and
+            `published_at`.
+        output_path: rows with `id`, `story_id` and, where known, `pass`, as
+            `stories replay --assignments` writes them.
         score_unlabelled: count each unlabelled article as a gold story of its own, instead of
             leaving it out.
 
@@ -72,8 +97,8 @@ def evaluate_rows(
     """Score rows that are already in memory; see `evaluate` for what they hold.
 
     Args:
-        gold_rows: mappings with `id`, `story` and, where known, `language`.
-        assignments: mappings with `id` and `story_id`.
+        gold_rows: mappings with `id`, `story` and, where known, `language` and `published_at`.
+        assignments: mappings with `id`, `story_id` and, where known, `pass`.
         score_unlabelled: count each unlabelled article as a gold story of its own.
 
     Raises:
@@ -123,6 +148,7 @@ def gold_articles(rows: Iterable[Row]) -> list[GoldArticle]:
             id=_identifier(row, content),
             language=_language(row, content),
             story=_label(row, content, "story"),
+            hours=_hours(content.get("published_at")),
         )
         known = articles.setdefault(article.id, article)
         first = first_lines.setdefault(article.id, row.line)
@@ -132,23 +158,24 @@ def gold_articles(rows: Iterable[Row]) -> list[GoldArticle]:
     return list(articles.values())
 
 
-def assigned_stories(rows: Iterable[Row]) -> dict[str, str | None]:
-    """Check assignments and return the story of each article id, None for one in no story.
+def assigned_stories(rows: Iterable[Row]) -> dict[str, Assigned]:
+    """Check assignments and return where each article id is.
 
     An id may come again with the same story: a corpus may hold an article that was fetched twice.
 
     Raises:
         SourceError: a row is malformed, or an id comes with two stories.
     """
-    stories: dict[str, str | None] = {}
+    places: dict[str, Assigned] = {}
     for row in rows:
         content = _mapping(row)
         identifier, story = _identifier(row, content), _label(row, content, "story_id")
-        before = stories.setdefault(identifier, story)
+        pass_name = _label(row, content, "pass") if "pass" in content else None
+        before = places.setdefault(identifier, Assigned(story, pass_name)).story
         if before != story:
             reason = f"id {identifier!r} is in story {before!r} and in story {story!r}"
             raise _refused(row.source, row.line, reason, "assign each article once")
-    return stories
+    return places
 
 
 def _evaluate(
@@ -163,27 +190,37 @@ def _evaluate(
     if not scored:
         reason = "no article with a story to score"
         raise _refused(gold_source, None, reason, "give labelled rows")
-    return score(
+    places = [assigned.get(article.id, _NOWHERE) for article in scored]
+    joined = Scored(
         gold=_numbers(article.story for article in scored),
-        predicted=_numbers(assigned.get(article.id) for article in scored),
+        predicted=_numbers(place.story for place in places),
         languages=[article.language for article in scored],
-        coverage=_coverage(gold, scored, assigned),
+        hours=np.array([article.hours for article in scored]),
+        passes=_passes(places),
     )
+    return score(joined, _coverage(gold, scored, assigned))
+
+
+def _passes(places: list[Assigned]) -> list[str | None] | None:
+    """Return the pass of each article, or None where the output names no pass at all."""
+    if all(place.pass_name is None for place in places):
+        return None
+    return [place.pass_name if place.story is not None else None for place in places]
 
 
 def _coverage(
-    gold: list[GoldArticle], scored: list[GoldArticle], assigned: dict[str, str | None]
+    gold: list[GoldArticle], scored: list[GoldArticle], assigned: dict[str, Assigned]
 ) -> Coverage:
     known, scored_ids = {article.id for article in gold}, {article.id for article in scored}
     left_out = known - scored_ids
-    placed = {article.id: assigned.get(article.id) for article in scored}
-    stories = set(placed.values()) - {None}
+    placed = [assigned.get(article.id, _NOWHERE).story for article in scored]
+    stories = set(placed) - {None}
     missing = [article.id for article in scored if article.id not in assigned]
     return Coverage(
         scored=len(scored),
         unlabelled=len(left_out),
-        unlabelled_placed=sum(assigned.get(identifier) in stories for identifier in left_out),
-        unplaced=sum(story is None for story in placed.values()),
+        unlabelled_placed=sum(assigned.get(name, _NOWHERE).story in stories for name in left_out),
+        unplaced=sum(story is None for story in placed),
         missing=len(missing),
         missing_examples=tuple(missing[:MISSING_EXAMPLES]),
         unknown=len(assigned.keys() - known),
@@ -249,6 +286,16 @@ def _language(row: Row, content: Mapping[str, object]) -> str:
         reason = f"language is {value!r}"
         raise _refused(row.source, row.line, reason, "give a BCP 47 tag or null")
     return value or UNDETERMINED
+
+
+def _hours(value: object) -> float:
+    try:
+        moment = datetime.fromisoformat(value) if isinstance(value, str) else None
+    except ValueError:
+        moment = None
+    if moment is None:
+        return math.nan
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() / 3600
 
 
 def _refused(source: str, line: int | None, reason: str, remedy: str) -> SourceError:

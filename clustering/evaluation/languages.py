@@ -113,13 +113,13 @@ def cross_lingual(tables: PairTables) -> PairScore:
     )
 
 
-def by_language_pair(tables: PairTables, limit: int) -> tuple[LanguagePairScore, ...]:
-    """Score the `limit` pairs of different languages that have most gold pairs, largest first.
+def by_language_pair(tables: PairTables) -> tuple[LanguagePairScore, ...]:
+    """Score the pairs of different languages, those that have most gold pairs first.
 
     Pairs of languages without any gold pair are left out; equal counts are in order of the tags.
     """
     firsts, seconds = np.nonzero(np.triu(tables.gold, k=1))
-    order = np.argsort(-tables.gold[firsts, seconds], kind="stable")[:limit]
+    order = np.argsort(-tables.gold[firsts, seconds], kind="stable")
     return tuple(
         LanguagePairScore(
             languages=(tables.names[i], tables.names[j]),

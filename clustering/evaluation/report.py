@@ -1,18 +1,22 @@
-"""An evaluation as a table for a terminal: plain text, at most 40 lines."""
+"""An evaluation as a table for a terminal: plain text, at most 48 lines."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
+    from clustering.evaluation.delays import Delay
+    from clustering.evaluation.placements import PassShare
     from clustering.evaluation.result import Coverage, Evaluation
-    from clustering.evaluation.scores import PRF, PartitionShape
+    from clustering.evaluation.scores import PRF
+    from clustering.evaluation.sizes import PartitionShape, SizeBand
 
-LANGUAGES_SHOWN = 8
-LANGUAGE_PAIRS_SHOWN = 6
+LANGUAGES_SHOWN = 6
+LANGUAGE_PAIRS_SHOWN = 5
 MISSING_SHOWN = 3
+PASSES_SHOWN = 5
 NAME_WIDTH = 24
 
 
@@ -25,6 +29,8 @@ def format_evaluation(evaluation: Evaluation) -> str:
     parts = (
         _scores(evaluation),
         _sizes(evaluation),
+        _passes(evaluation.passes),
+        _delay(evaluation.delay),
         _languages(evaluation),
         _language_pairs(evaluation),
         _coverage(evaluation.coverage),
@@ -50,6 +56,32 @@ def _sizes(evaluation: Evaluation) -> Iterator[str]:
     yield _row("", "stories", "mean", "largest", "share", "singletons")
     yield _size_row("Gold", evaluation.gold)
     yield _size_row("Output", evaluation.predicted)
+    yield _narrow_row("Articles by story size", map(_band, evaluation.gold.bands))
+    for name, shape in (("Gold", evaluation.gold), ("Output", evaluation.predicted)):
+        yield _narrow_row(name, (f"{band.articles:,}" for band in shape.bands))
+
+
+def _passes(passes: Sequence[PassShare]) -> Iterator[str]:
+    if not passes:
+        return
+    yield _row("Placed by pass", "share", "articles", "", "B-cubed F1")
+    for placed in passes[:PASSES_SHOWN]:
+        share, articles = f"{placed.share:.1%}", f"{placed.articles:,}"
+        yield _row(_printable(placed.name), share, articles, "", f"{placed.bcubed.f1:.3f}")
+
+
+def _delay(delay: Delay | None) -> Iterator[str]:
+    if delay is None:
+        return
+    yield _row("Hours until found", "median", "9 in 10", "found", "at best", "undated")
+    yield _row(
+        "Gold stories of 2+",
+        _hours(delay.median_hours),
+        _hours(delay.p90_hours),
+        f"{delay.found / delay.stories:.1%}",
+        _hours(delay.earliest_median_hours),
+        f"{delay.undated:,}",
+    )
 
 
 def _languages(evaluation: Evaluation) -> Iterator[str]:
@@ -101,6 +133,20 @@ def _size_row(name: str, shape: PartitionShape) -> str:
         f"{shape.largest_share:.1%}",
         f"{shape.singletons:,}",
     )
+
+
+def _band(band: SizeBand) -> str:
+    if band.most is None:
+        return f"{band.least}+"
+    return str(band.least) if band.least == band.most else f"{band.least}-{band.most}"
+
+
+def _hours(hours: float | None) -> str:
+    return "never" if hours is None else f"{hours:.1f}"
+
+
+def _narrow_row(name: str, cells: Iterable[str]) -> str:
+    return f"{name:<{NAME_WIDTH}}{''.join(f'{cell:>7}' for cell in cells)}"
 
 
 def _row(name: str, *cells: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from clustering.evaluation.delays import Delay, delay
 from clustering.evaluation.languages import (
     LanguagePairScore,
     LanguageScore,
@@ -14,23 +15,22 @@ from clustering.evaluation.languages import (
     pair_tables,
     same_language,
 )
+from clustering.evaluation.placements import PassShare, by_pass
 from clustering.evaluation.scores import (
     PRF,
     PairScore,
-    PartitionShape,
     adjusted_mutual_information,
     bcubed,
     in_gold_stories,
     pairwise,
-    partition_shape,
 )
+from clustering.evaluation.sizes import PartitionShape, partition_shape
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import ArrayLike
-
-LARGEST_LANGUAGE_PAIRS = 20  # 81 languages make 3,240 pairs, most of them with next to no articles
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,9 @@ class Evaluation:
         gold: sizes of the gold stories.
         predicted: sizes of the predicted stories, counting scored articles only.
         languages: B-cubed of each language's articles, the largest language first.
-        language_pairs: pairs of languages with most gold pairs, the largest first.
+        language_pairs: each pair of languages that has gold pairs, the one with most first.
+        passes: what each pass placed, the largest share first; empty where the output names none.
+        delay: hours until a story is found; None where no gold story has two dated articles.
     """
 
     coverage: Coverage
@@ -88,6 +90,8 @@ class Evaluation:
     predicted: PartitionShape
     languages: tuple[LanguageScore, ...]
     language_pairs: tuple[LanguagePairScore, ...]
+    passes: tuple[PassShare, ...]
+    delay: Delay | None
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain dicts, lists, strings and numbers, ready for `json.dumps`."""
@@ -95,22 +99,39 @@ class Evaluation:
         return plain
 
 
-def score(
-    gold: ArrayLike, predicted: ArrayLike, languages: Sequence[str], coverage: Coverage
-) -> Evaluation:
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """The articles that are scored, one entry each, in one order.
+
+    Attributes:
+        gold: labels, length n.
+        predicted: labels, length n; unplaced articles have one each.
+        languages: BCP 47 tags, length n.
+        hours: time of each article in hours from any origin, float64 (n,); NaN where not known.
+        passes: which pass placed each article, length n, None for those in no story; None where
+            the output does not say.
+    """
+
+    gold: ArrayLike
+    predicted: ArrayLike
+    languages: Sequence[str]
+    hours: NDArray[np.float64]
+    passes: Sequence[str | None] | None = None
+
+
+def score(scored: Scored, coverage: Coverage) -> Evaluation:
     """Work out every score.
 
     Args:
-        gold: label of each scored article, shape (n,).
-        predicted: label of each scored article, shape (n,); unplaced ones have one each.
-        languages: language tag of each scored article, length n.
+        scored: labels, languages, times and passes.
         coverage: what was and was not scored, passed on as it is.
 
     Raises:
         ValueError: the arrays are empty, not flat, or not of one length.
     """
+    gold, predicted = scored.gold, scored.predicted
     several = in_gold_stories(gold)
-    tables = pair_tables(gold, predicted, languages)
+    tables = pair_tables(gold, predicted, scored.languages)
     return Evaluation(
         coverage=coverage,
         bcubed=bcubed(gold, predicted),
@@ -121,8 +142,10 @@ def score(
         ami=adjusted_mutual_information(gold, predicted),
         gold=partition_shape(gold),
         predicted=partition_shape(predicted),
-        languages=by_language(gold, predicted, languages),
-        language_pairs=by_language_pair(tables, LARGEST_LANGUAGE_PAIRS),
+        languages=by_language(gold, predicted, scored.languages),
+        language_pairs=by_language_pair(tables),
+        passes=() if scored.passes is None else by_pass(gold, predicted, scored.passes),
+        delay=delay(gold, predicted, scored.hours),
     )
 
 

@@ -56,25 +56,6 @@ class PairScore(PRF):
 
 
 @dataclass(frozen=True, slots=True)
-class PartitionShape:
-    """How many stories a partition has and how large they are.
-
-    Attributes:
-        stories: clusters of two or more articles.
-        singletons: clusters of one article.
-        mean_size: articles in an average story of two or more; 0 where there is none.
-        largest: articles in the largest cluster.
-        largest_share: `largest` over all articles, in (0, 1].
-    """
-
-    stories: int
-    singletons: int
-    mean_size: float
-    largest: int
-    largest_share: float
-
-
-@dataclass(frozen=True, slots=True)
 class Contingency:
     """Two partitions of n articles, counted: G gold clusters, P predicted, C non-empty cells.
 
@@ -248,23 +229,6 @@ def adjusted_mutual_information(gold: ArrayLike, predicted: ArrayLike) -> float:
     information = _mutual_information(table)
     ceiling = (_entropy(table.gold_sizes) + _entropy(table.predicted_sizes)) / 2
     return (information - expected) / (ceiling - expected)
-
-
-def partition_shape(labels: ArrayLike) -> PartitionShape:
-    """Return how many clusters `labels` of shape (n,) make, and of which sizes.
-
-    Raises:
-        ValueError: labels are none, or not one flat array.
-    """
-    sizes = np.bincount(codes(labels))
-    stories = sizes[sizes > 1]
-    return PartitionShape(
-        stories=int(stories.size),
-        singletons=int(sizes.size - stories.size),
-        mean_size=float(stories.mean()) if stories.size else 0.0,
-        largest=int(sizes.max()),
-        largest_share=float(sizes.max() / sizes.sum()),
-    )
 
 
 def _harmonic_mean(one: float, other: float) -> float:

@@ -157,7 +157,7 @@ def test_a_replay_can_be_evaluated(stories, write, sample_articles, tmp_path):
     assert ran.status == 3
     assigned = [json.loads(line) for line in out.read_text().splitlines()]
     assert [row["id"] for row in assigned] == [*(row["id"] for row in rows), None]
-    assert all(row.keys() == {"id", "story_id", "event_id"} for row in assigned)
+    assert all(row.keys() == {"id", "story_id", "event_id", "pass"} for row in assigned)
     gold = write("gold.jsonl", *lines)
     out.write_text("".join(json.dumps(row) + "\n" for row in assigned[:-1]))
     scores = stories("evaluate", gold, out, "--json").document

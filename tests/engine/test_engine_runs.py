@@ -171,7 +171,7 @@ def test_a_duplicate_is_shown_with_its_article_and_counted_as_a_source(engine):
     assert story.sources == 3
     (found,) = [copy for article in story.articles for copy in article.duplicates]
     assert (found.guid, found.stage, found.score) == ("copy", "content", 1)
-    assert engine.assignments()["Kestrel Herald", "copy"] == story.id
+    assert engine.assignments()["Kestrel Herald", "copy"] == (story.id, "duplicate")
 
 
 def test_versions_of_a_live_blog_are_one_article(engine):

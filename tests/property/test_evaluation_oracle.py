@@ -28,8 +28,8 @@ from clustering.evaluation.scores import (
     in_gold_stories,
     pair_score,
     pairwise,
-    partition_shape,
 )
+from clustering.evaluation.sizes import partition_shape
 
 LANGUAGES = ("en", "fr", "pt-BR", "zh")
 
@@ -180,6 +180,10 @@ def test_shape_counts_clusters(partitions):
     assert shape.mean_size == pytest.approx(sum(stories) / len(stories) if stories else 0)
     assert shape.largest == max(sizes)
     assert shape.largest_share == pytest.approx(max(sizes) / len(labels))
+    for band in shape.bands:
+        inside = [size for size in sizes if band.least <= size <= (band.most or len(labels))]
+        assert (band.stories, band.articles) == (len(inside), sum(inside))
+    assert sum(band.articles for band in shape.bands) == len(labels)
 
 
 @given(two_partitions(), st.randoms(use_true_random=False))
@@ -210,7 +214,7 @@ def test_language_scores_equal_looking_at_each_pair(partitions, data):
         counts = slow_pairs(gold, predicted, between(tags, one, other))
         if counts[0]:
             expected[one, other] = counts
-    found = by_language_pair(tables, limit=99)
+    found = by_language_pair(tables)
     assert {score.languages for score in found} == set(expected)
     for score in found:
         check_pairs(score.pairs, expected[score.languages])

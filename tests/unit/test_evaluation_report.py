@@ -22,9 +22,12 @@ PLAIN_OUTPUT = [
 
 def large():
     """Return rows of 30 languages with everything that the report can mention."""
-    gold = [{"id": i, "language": f"l{i % 30}", "story": i % 100} for i in range(3000)]
+    gold = [
+        {"id": i, "language": f"l{i % 30}", "story": i % 100, "published_at": "2026-03-01T10:00Z"}
+        for i in range(3000)
+    ]
     noise = [{"id": f"n{i}", "language": "xx", "story": None} for i in range(1500)]
-    output = [{"id": i, "story_id": i % 50} for i in range(2990)]
+    output = [{"id": i, "story_id": i % 50, "pass": f"p{i % 7}"} for i in range(2990)]
     strangers = [{"id": f"s{i}", "story_id": 3} for i in range(4)]
     placed = [{"id": f"n{i}", "story_id": 3} for i in range(1200)]
     return evaluate_rows([*gold, *noise], output + strangers + placed)
@@ -45,6 +48,10 @@ def test_report_of_a_worked_example():
     assert row(report, "  across languages")[2:] == ["1.000", "0.000", "0.000", "2"]
     assert row(report, "Gold")[1:] == ["1", "3.0", "3", "75.0%", "1"]
     assert row(report, "Output")[1:] == ["2", "2.0", "2", "50.0%", "0"]
+    bands = [line.split() for line in report.splitlines()[11:14]]
+    assert bands[0][4:] == ["1", "2", "3-4", "5-9", "10-19", "20-49", "50-99", "100+"]
+    assert bands[1] == ["Gold", "1", "0", "3", "0", "0", "0", "0", "0"]
+    assert bands[2] == ["Output", "0", "4", "0", "0", "0", "0", "0", "0"]
     assert row(report, "en fr")[2:] == ["1.000", "0.000", "0.000", "2"]
     assert row(report, "Articles scored")[2:] == ["4"]
 
@@ -57,9 +64,9 @@ def test_the_most_important_figure_comes_first():
     assert places[0] == 1
 
 
-def test_the_largest_report_fits_40_lines_of_80_columns():
+def test_the_largest_report_fits_48_lines_of_80_columns():
     lines = format_evaluation(large()).splitlines()
-    assert 30 < len(lines) <= 40
+    assert 40 < len(lines) <= 48
     assert max(map(len, lines)) <= 80
     assert all(line == line.rstrip() for line in lines)
 
@@ -72,8 +79,10 @@ def test_columns_are_aligned():
         end = scores[0].index(title) + len(title)
         assert all(line[:end].rstrip() == line[:end] for line in scores[1:-1])
         assert all(line[end : end + 1] in ("", " ") for line in scores[1:-1])
-    for block in (blocks[1], blocks[3]):
-        assert len({len(line) for line in block.splitlines()}) == 1
+    sizes = blocks[1].splitlines()
+    for block in (sizes[:3], sizes[3:], *(blocks[place].splitlines() for place in (2, 3, 5))):
+        assert len(block) > 1
+        assert len({len(line) for line in block}) == 1
 
 
 def test_what_was_not_scored_is_reported():
@@ -84,7 +93,7 @@ def test_what_was_not_scored_is_reported():
     assert row(report, "Unlabelled, left out")[-1] == "1,500"
     assert row(report, "  in scored stories")[-1] == "1,200"
     assert row(report, "Not in gold, ignored")[-1] == "4"
-    assert row(report, "languages not shown")[-1] == "22"
+    assert row(report, "languages not shown")[-1] == "24"
 
 
 @pytest.mark.parametrize(
