@@ -138,11 +138,12 @@ class _World:
         return np.flatnonzero(self.alive[:known] & (self.latest[:known] >= since))
 
     def _realign(self, step: Step) -> None:
+        """Recompute the centroids of stories that can still change, from vectors aligned anew."""
         self.step = step
-        kept = self.hours[step.kept]
-        for story in np.flatnonzero(self.alive[: len(self.members)]):
-            if self.first[story] >= kept:
-                self._refresh([int(story)])
+        known = len(self.members)
+        longest = self.calibration.story_age_hours + 2 * self.calibration.story_gap_hours
+        since = max(self.hours[step.start] - longest, self.hours[step.kept])
+        self._refresh(np.flatnonzero(self.alive[:known] & (self.first[:known] >= since)).tolist())
 
     def _match(self, articles: Ids, stories: Ids) -> set[int]:
         """Pass 1. Returns the stories that grew."""
