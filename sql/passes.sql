@@ -53,26 +53,28 @@ CROSS JOIN LATERAL (
 ) n
 WHERE n.article_id <> q.article_id;
 
--- loose_near: the articles of the window in no story that are near some stories; least is a bound that no score passes
+-- loose_near: the articles of the window that are no members of a story and near some stories; least is a bound that no score passes
 SELECT
     p.article_id, p.event_time, split_part(a.language, '-', 1) AS language,
     (1 - (c.centroid <=> v.aligned)) * c.mean_norm AS similarity,
-    c.story_id, c.first_time, c.latest_time, c.size, c.cohesion, c.languages
+    c.story_id, c.first_time, c.latest_time, c.size, c.cohesion, c.languages,
+    CASE WHEN p.pass = 'attach' THEN p.score END AS held_score
 FROM story_article p
 JOIN article a ON a.id = p.article_id
 JOIN {article_vectors} v ON v.article_id = p.article_id AND v.event_time = p.event_time
 JOIN {story_vectors} c ON (1 - (c.centroid <=> v.aligned)) * c.mean_norm >= %(least)s
-WHERE p.story_id IS NULL AND p.pass = 'none' AND c.story_id = ANY (%(story_ids)s)
+WHERE p.pass IN ('none', 'attach') AND c.story_id = ANY (%(story_ids)s)
   AND p.event_time BETWEEN %(window_first)s AND %(window_last)s
   AND v.event_time BETWEEN %(window_first)s AND %(window_last)s;
 
--- loose: which of some articles went through the passes and are in no story
-SELECT p.article_id, p.event_time, split_part(a.language, '-', 1) AS language
+-- loose: which of some articles went through the passes and are no members of a story; some are attached to one
+SELECT p.article_id, p.event_time, split_part(a.language, '-', 1) AS language, p.story_id
 FROM story_article p JOIN article a ON a.id = p.article_id
-WHERE p.article_id = ANY (%(article_ids)s) AND p.pass = 'none';
+WHERE p.article_id = ANY (%(article_ids)s) AND p.pass IN ('none', 'attach');
 
--- memberships: the story of each of some articles that has one
-SELECT article_id, story_id FROM story_article WHERE article_id = ANY (%(article_ids)s) AND story_id IS NOT NULL;
+-- memberships: the story of each of some articles that is a member of one
+SELECT article_id, story_id FROM story_article
+WHERE article_id = ANY (%(article_ids)s) AND pass IN ('match', 'discover');
 
 -- article_similarities: cosines of all pairs of some articles
 SELECT a.article_id AS a, b.article_id AS b, 1 - (a.aligned <=> b.aligned) AS similarity
@@ -81,15 +83,20 @@ JOIN {article_vectors} b ON b.article_id > a.article_id
 WHERE a.article_id = ANY (%(article_ids)s) AND a.event_time BETWEEN %(first)s AND %(last)s
   AND b.article_id = ANY (%(article_ids)s) AND b.event_time BETWEEN %(first)s AND %(last)s;
 
--- place_articles: record where a pass put articles, or that none did and how near it was
-UPDATE story_article p SET
-    story_id = n.story_id, placed_in = n.story_id, pass = n.pass, score = n.score,
-    threshold = n.threshold, nearest_id = n.nearest_id, run_id = %(run_id)s
-FROM unnest(
-    %(article_id)s::bigint[], %(story_id)s::bigint[], %(pass)s::text[], %(score)s::real[],
-    %(threshold)s::real[], %(nearest_id)s::bigint[]
-) AS n (article_id, story_id, pass, score, threshold, nearest_id)
-WHERE p.article_id = n.article_id;
+-- place_articles: record where a pass put articles, or that none did and how near it was; gives the stories they were attached to
+WITH n AS (
+    SELECT * FROM unnest(
+        %(article_id)s::bigint[], %(story_id)s::bigint[], %(pass)s::text[], %(score)s::real[],
+        %(threshold)s::real[], %(nearest_id)s::bigint[]
+    ) AS n (article_id, story_id, pass, score, threshold, nearest_id)
+), placed AS (
+    UPDATE story_article p SET
+        story_id = n.story_id, placed_in = n.story_id, pass = n.pass, score = n.score,
+        threshold = n.threshold, nearest_id = n.nearest_id, run_id = %(run_id)s
+    FROM n
+    WHERE p.article_id = n.article_id
+)
+SELECT DISTINCT p.story_id FROM story_article p JOIN n USING (article_id) WHERE p.story_id IS NOT NULL;
 
 -- add_story: make a story of its first articles; refresh_stories fills in the rest
 INSERT INTO story (first_time, latest_time, size, languages, sources, headline_id, run_id)
@@ -137,7 +144,7 @@ WITH ranked AS (
         p.story_id, p.article_id, p.event_time,
         row_number() OVER (PARTITION BY p.story_id ORDER BY p.event_time DESC, p.article_id DESC) AS recency
     FROM story_article p
-    WHERE p.story_id = ANY (%(story_ids)s)
+    WHERE p.story_id = ANY (%(story_ids)s) AND p.pass <> 'attach'
 ), mean AS (
     SELECT r.story_id, count(*) AS members, avg(v.aligned::vector ORDER BY r.recency) AS vector
     FROM ranked r
@@ -169,27 +176,30 @@ ON CONFLICT (story_id) DO UPDATE SET
     first_time = excluded.first_time, latest_time = excluded.latest_time, size = excluded.size,
     cohesion = excluded.cohesion, languages = excluded.languages, mean_norm = excluded.mean_norm, centroid = excluded.centroid;
 
--- refresh_stories: bring what readers see of stories up to date; the headline is the member nearest to the centroid
+-- refresh_stories: bring what readers see of stories up to date, attached articles among it; the headline is the member nearest to the centroid
 UPDATE story s SET
     first_time = n.first_time, latest_time = n.latest_time, size = n.size, languages = n.languages,
     sources = n.sources, headline_id = n.headline_id
 FROM (
     SELECT
-        c.story_id, c.first_time, c.latest_time, c.size,
-        (
-            SELECT array_agg(DISTINCT a.language ORDER BY a.language)
-            FROM story_article p JOIN article a ON a.id = p.article_id WHERE p.story_id = c.story_id
-        ) AS languages,
+        c.story_id, w.first_time, w.latest_time, w.size, w.languages,
         story_sources(c.story_id) AS sources,
         (
             SELECT v.article_id
             FROM story_article p
             JOIN {article_vectors} v ON v.article_id = p.article_id AND v.event_time = p.event_time
-            WHERE p.story_id = c.story_id
+            WHERE p.story_id = c.story_id AND p.pass <> 'attach'
             ORDER BY v.aligned <=> c.centroid, v.event_time, v.article_id
             LIMIT 1
         ) AS headline_id
     FROM {story_vectors} c
+    CROSS JOIN LATERAL (
+        SELECT
+            min(p.event_time) AS first_time, max(p.event_time) AS latest_time, count(*) AS size,
+            array_agg(DISTINCT a.language ORDER BY a.language) AS languages
+        FROM story_article p JOIN article a ON a.id = p.article_id
+        WHERE p.story_id = c.story_id
+    ) w
     WHERE c.story_id = ANY (%(story_ids)s)
 ) n
 WHERE s.id = n.story_id;

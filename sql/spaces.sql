@@ -67,6 +67,7 @@ CREATE INDEX ON {article_vectors} (event_time);
 -- make_story_vectors: the centroids of live stories, a small table because each update leaves a dead row
 CREATE TABLE {story_vectors} (
     story_id bigint PRIMARY KEY REFERENCES story,
+    -- of its members, as all that follows: attached articles have no part in it
     first_time timestamptz NOT NULL,
     latest_time timestamptz NOT NULL,
     size integer NOT NULL,

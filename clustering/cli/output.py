@@ -20,7 +20,12 @@ if TYPE_CHECKING:
 
 _MOST_REFUSALS_SHOWN = 20
 _OUTCOMES = ("new", "changed", "unchanged", "duplicate", "rejected")
-_DECISIONS = ("encoded", "matched", "discovered", "unplaced", "stories", "merges")
+_DECISIONS = ("encoded", "matched", "discovered", "attached", "unplaced", "stories", "merges")
+_PASSES = {
+    "match": "pass 1 match",
+    "discover": "pass 2 discover",
+    "attach": "pass 1 attached, without a part in the centroid",
+}
 
 
 def print_json(value: object) -> None:
@@ -145,7 +150,7 @@ def _print_article(article: StoryArticle) -> None:
 
 
 def _why(article: StoryArticle) -> str:
-    number = {"match": "pass 1 match", "discover": "pass 2 discover"}[article.pass_name]
+    number = _PASSES[article.pass_name]
     score = "held by average linkage" if article.score is None else f"score {article.score:.3f}"
     near = f", nearest [{article.nearest_id}]" if article.nearest_id else ""
     return f"{number}: {score}, needs {article.threshold:.3f}{near}, run {article.run_id}"

@@ -28,7 +28,7 @@ class RunReport:
     Attributes:
         run_id: id that every decision of the run is recorded under; None where it changed nothing.
         counts: `new`, `changed`, `unchanged`, `duplicate`, `rejected` articles; `encoded`,
-            `matched`, `discovered`, `unplaced` articles; `stories` made, `merges`.
+            `matched`, `discovered`, `attached`, `unplaced` articles; `stories` made, `merges`.
         seconds: time by stage: `ingest`, `encode`, `match`, `discover`, `merge`.
         refusals: input that was refused, while the rest went through.
     """

@@ -32,6 +32,8 @@ class Calibration:
 
     Attributes:
         match: least score of an article against a story to join it (pass 1).
+        attach: least score of an article that joins no story to be attached to one: shown in it,
+            without a part in its centroid, until a better place is found.
         link: least score between two articles to be neighbours (pass 2).
         merge: least score of two stories to become one (pass 3).
         story_gap_hours: longest time between a story's latest article and one that joins it.
@@ -51,6 +53,7 @@ class Calibration:
     """
 
     match: float
+    attach: float
     link: float
     merge: float
     story_gap_hours: float
@@ -71,7 +74,7 @@ class Calibration:
         Raises:
             CalibrationError: a value is out of its range.
         """
-        for name in ("match", "link", "merge", "cohesion_prior"):
+        for name in ("match", "attach", "link", "merge", "cohesion_prior"):
             self._require(name, -1, 1)
         for name in ("story_gap_hours", "story_age_hours"):
             self._require(name, 0, 24 * 30)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from clustering.stories.placement import Placement
+from clustering.stories.placement import ATTACH, Placement
 from clustering.stories.scoring import StoryShape, hours, match_score
 
 if TYPE_CHECKING:
@@ -84,28 +84,33 @@ def placements(
     nearest: Mapping[tuple[int, int], int],
     calibration: Calibration,
 ) -> list[Placement]:
-    """Decide for each article whether it joins its best story.
+    """Decide for each article whether it joins its best story, is attached to it, or neither.
+
+    Most articles that just miss `match` belong to their best story after all, and those that do not
+    would draw in others, had they a part in its centroid. So they are shown in it without one.
 
     Args:
         article_ids: the articles of the slice.
         best: the best story by article id.
         nearest: the nearest member by article id and story id, where one is among its neighbours.
-        calibration: gives the threshold `match`.
+        calibration: gives the thresholds `match` and `attach`.
 
     Returns:
         one placement an article; `story_id` is None where no story scores enough.
     """
-    return [
-        _place(article, best.get(article), nearest, calibration.match) for article in article_ids
-    ]
+    return [_place(article, best.get(article), nearest, calibration) for article in article_ids]
 
 
 def _place(
-    article: int, match: Match | None, nearest: Mapping[tuple[int, int], int], threshold: float
+    article: int,
+    match: Match | None,
+    nearest: Mapping[tuple[int, int], int],
+    calibration: Calibration,
 ) -> Placement:
     if match is None:
-        return Placement(article, None, "none", None, threshold, None)
+        return Placement(article, None, "none", None, calibration.attach, None)
     near = nearest.get((article, match.story_id))
-    if match.score < threshold:
-        return Placement(article, None, "none", match.score, threshold, near)
-    return Placement(article, match.story_id, "match", match.score, threshold, near)
+    for name, threshold in (("match", calibration.match), (ATTACH, calibration.attach)):
+        if match.score >= threshold:
+            return Placement(article, match.story_id, name, match.score, threshold, near)
+    return Placement(article, None, "none", match.score, calibration.attach, near)

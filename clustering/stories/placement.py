@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+ATTACH = "attach"
+
 
 class Placement(NamedTuple):
     """One decision about one article.
@@ -11,7 +13,8 @@ class Placement(NamedTuple):
     Attributes:
         article_id: the article.
         story_id: the story it was put in; None where no pass placed it.
-        pass_name: `match` (pass 1), `discover` (pass 2), or `none`.
+        pass_name: `match` (pass 1), `discover` (pass 2), `attach` (pass 1, for want of better), or
+            `none`.
         score: its score against the story or its nearest article; None where there was no candidate.
         threshold: what the score had to reach.
         nearest_id: the member of the story nearest to it; None where none is among its neighbours.
@@ -23,3 +26,13 @@ class Placement(NamedTuple):
     score: float | None
     threshold: float
     nearest_id: int | None
+
+    @property
+    def attached_to(self) -> int | None:
+        """The story that the article is attached to, without a part in its centroid."""
+        return self.story_id if self.pass_name == ATTACH else None
+
+    @property
+    def member_of(self) -> int | None:
+        """The story that the article is a member of."""
+        return self.story_id if self.pass_name != ATTACH else None

@@ -16,6 +16,13 @@ def refresh(session: Session, story_ids: Iterable[int], calibration: Calibration
     ids = sorted(set(story_ids))
     if ids:
         session.execute("refresh_centroids", story_ids=ids, members=calibration.centroid_members)
+        relist(session, ids)
+
+
+def relist(session: Session, story_ids: Iterable[int]) -> None:
+    """Recompute what readers see of stories that articles were attached to or taken from."""
+    ids = sorted(set(story_ids))
+    if ids:
         session.execute("refresh_stories", story_ids=ids)
 
 

@@ -90,7 +90,7 @@ def rehearse(stream: Stream, calibration: Calibration) -> Ids:
     world = _World(stream, calibration)
     for step in stream.steps:
         world.take(step)
-    return world.story
+    return world.stories()
 
 
 class _World:
@@ -106,6 +106,8 @@ class _World:
         self.story = np.full(articles, -1, np.int64)
         self.members: list[list[int]] = []
         self.loose = np.zeros(0, np.int64)
+        self.attached = np.full(articles, -1, np.int64)
+        self.attached_score = np.full(articles, _NEVER)
         self.reach = stream.reach(calibration.neighbours, calibration.story_gap_hours)
         self.centroid = np.zeros((most, dimension), np.float32)
         self.spoken = np.zeros((most, tongues), np.float32)
@@ -127,6 +129,10 @@ class _World:
         self.loose = self.loose[self.story[self.loose] < 0]
         while changed:
             changed = self._merge(changed)
+
+    def stories(self) -> Ids:
+        """Return the story of each article, members and attached ones alike."""
+        return np.where(self.story < 0, self.attached, self.story)
 
     def _vectors(self, articles: Ids | Sequence[int]) -> NDArray[np.float32]:
         found: NDArray[np.float32] = self.step.vectors[np.asarray(articles) - self.step.kept]
@@ -151,12 +157,20 @@ class _World:
             return set()
         scores = self._match_scores(articles, stories)
         best = scores.argmax(axis=1)
-        joining = scores[np.arange(len(articles)), best] >= self.calibration.match
+        scores = scores[np.arange(len(articles)), best]
+        joining = scores >= self.calibration.match
+        self._attach(articles[~joining], stories[best[~joining]], scores[~joining])
         grown = stories[best[joining]]
         for article, story in zip(articles[joining].tolist(), grown.tolist(), strict=True):
             self.members[story].append(article)
         self.story[articles[joining]] = grown
         return self._refresh(set(grown.tolist()))
+
+    def _attach(self, articles: Ids, stories: Ids, scores: Floats) -> None:
+        """Attach articles to stories that they fit better than those they were attached to."""
+        better = (scores >= self.calibration.attach) & (scores > self.attached_score[articles])
+        self.attached[articles[better]] = stories[better]
+        self.attached_score[articles[better]] = scores[better]
 
     def _match_scores(self, articles: Ids, stories: Ids) -> Floats:
         calibration, at = self.calibration, self.hours[articles][:, None]
@@ -252,6 +266,7 @@ class _World:
 
     def _absorb(self, survivor: int, absorbed: int) -> int:
         self.story[self.members[absorbed]] = survivor
+        self.attached[self.attached == absorbed] = survivor
         self.members[survivor] += self.members[absorbed]
         self.members[absorbed] = []
         self.alive[absorbed] = False

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 # How far each value may reasonably move at first: a few steps take the scores off any plateau seen.
 SCALES = {
     "match": 0.03,
+    "attach": 0.03,
     "link": 0.03,
     "merge": 0.03,
     "time_penalty": 0.01,

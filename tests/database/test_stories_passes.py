@@ -14,7 +14,14 @@ def test_two_articles_that_nobody_placed_make_a_story(world):
     one, other = world.add(turned(0)), world.add(turned(10), 0.5)
     counts = world.cluster()
     assert world.stories() == [[one, other]]
-    assert counts == {"stories": 1, "discovered": 2, "matched": 0, "merges": 0, "unplaced": 0}
+    assert counts == {
+        "stories": 1,
+        "discovered": 2,
+        "matched": 0,
+        "merges": 0,
+        "attached": 0,
+        "unplaced": 0,
+    }
     world.check()
 
 
@@ -138,6 +145,89 @@ def test_only_articles_of_the_window_are_matched_again(world, hours, joins):
     [world.add(turned(angle), 18.5) for angle in (22, 24)]
     assert world.cluster()["matched"] == 2 + joins
     assert (world.story_of(waiting) is not None) is joins
+
+
+def attached(world, angle=35.0, hours=1.0, **columns):
+    """Two founders, and an article that just misses them."""
+    founders = [world.add(turned(angle_)) for angle_ in (0, 10)]
+    article = world.add(turned(angle), hours, **columns)
+    counts = world.cluster(attach=0.8)
+    return founders, article, counts
+
+
+def test_what_just_misses_is_shown_in_its_best_story_and_leaves_the_centroid(world):
+    founders, article, counts = attached(world, language="ja", source="other")
+    assert world.stories() == [[*founders, article]]
+    assert (counts["matched"], counts["attached"], counts["unplaced"]) == (0, 1, 0)
+    row = world.placement(article)
+    assert (row.pass_name, row.nearest_id) == ("attach", founders[1])
+    assert 0.8 <= row.score < 0.9
+    assert row.threshold == pytest.approx(0.8)
+    (story,) = world.sql("SELECT size, languages, sources, latest_time FROM story")
+    assert (story.size, story.languages, story.sources) == (3, ["en", "ja"], 2)
+    assert story.latest_time == at(1)
+    (kept,) = world.sql("SELECT size, latest_time, languages FROM story_vector_tiny")
+    assert (kept.size, kept.latest_time, kept.languages) == (2, at(0), {"en": 1.0})
+    world.check()
+
+
+def test_an_attached_article_does_not_carry_its_story_on(world):
+    """Its story would else be live for another 18 hours."""
+    founders, _, _ = attached(world, hours=17)
+    late = world.add(turned(5), 19)
+    world.cluster(attach=0.8)
+    assert world.story_of(late) != world.story_of(founders[0])
+
+
+def test_an_attached_article_becomes_a_member_when_its_story_grows_toward_it(world):
+    founders, article, _ = attached(world)
+    grown = [world.add(turned(angle), 2) for angle in (22, 24)]
+    world.cluster(attach=0.8)
+    assert world.placement(article).pass_name == "match"
+    assert world.stories() == [[*founders, article, *grown]]
+    assert world.one("SELECT size FROM story_vector_tiny") == 5
+    world.check()
+
+
+def test_an_attached_article_leaves_for_one_that_it_fits_better(world):
+    founders, article, _ = attached(world)
+    twin = world.add(turned(40), 3)
+    counts = world.cluster(attach=0.8)
+    assert world.stories() == [founders, [article, twin]]
+    assert counts["stories"] == 1
+    assert world.one("SELECT size FROM story WHERE id = %s", world.story_of(founders[0])) == 2
+    world.check()
+
+
+def test_an_attached_article_moves_to_a_story_that_it_fits_better(world):
+    founders, article, _ = attached(world)
+    others = [world.add(turned(angle), 2) for angle in (64, 66)]
+    world.cluster(attach=0.8, link=0.99)
+    assert world.stories() == [founders, [article, *others]]
+    assert world.placement(article).pass_name == "attach"
+    world.check()
+
+
+def test_an_attached_article_stays_where_it_fits_best(world):
+    founders, article, _ = attached(world)
+    score = world.placement(article).score
+    others = [world.add(turned(angle), 2) for angle in (69, 71)]
+    world.cluster(attach=0.8, link=0.99)
+    assert world.stories() == [[*founders, article], others]
+    assert world.placement(article).score == score
+
+
+def test_what_is_attached_goes_along_when_its_story_is_absorbed(world):
+    older = [world.add(turned(angle)) for angle in (0, 2)]
+    founders = [world.add(turned(angle), 1) for angle in (24, 26)]
+    article = world.add(turned(52), 2)
+    world.cluster(merge=1, match=0.95, link=0.95, attach=0.85)
+    assert world.stories() == [older, [*founders, article]]
+    world.add(turned(25), 3)
+    world.cluster(merge=0.9, match=0.95, link=0.95, attach=0.85)
+    assert world.story_of(article) == world.story_of(older[0])
+    assert world.placement(article).pass_name == "attach"
+    world.check()
 
 
 def test_languages_of_a_story_are_kept_without_their_script_and_region(world):

@@ -29,6 +29,7 @@ DIMENSION = 8
 SPACE = Space("tiny", "tiny", "1", DIMENSION, "", "by hand", "none")
 CALIBRATION = Calibration(
     match=0.9,
+    attach=0.9,
     link=0.9,
     merge=0.95,
     story_gap_hours=18,
@@ -174,6 +175,9 @@ class World:
                 "SELECT article_id, event_time, aligned FROM article_vector_tiny"
             )
         }
+        loose = {
+            a for (a,) in self.sql("SELECT article_id FROM story_article WHERE pass = 'attach'")
+        }
         live = {row.id: row for row in self.sql("SELECT * FROM story WHERE merged_into IS NULL")}
         centroids = {row.story_id: row for row in self.sql("SELECT * FROM story_vector_tiny")}
         members = defaultdict(list)
@@ -183,7 +187,9 @@ class World:
             members[story].append(article)
         assert live.keys() == centroids.keys() == members.keys()
         for story, articles in members.items():
-            self._check_story(live[story], centroids[story], articles, vectors)
+            self._check_readers(live[story], articles, vectors)
+            own = [article for article in articles if article not in loose]
+            self._check_story(live[story], centroids[story], own, vectors)
         absorbed = self.sql(
             "SELECT count(*) FROM story a JOIN story s ON s.id = a.merged_into WHERE s.merged_into IS NOT NULL"
         )
@@ -193,11 +199,16 @@ class World:
         rows = self.sql("SELECT language FROM article WHERE id = ANY (%s)", list(articles))
         return [language for (language,) in rows]
 
+    def _check_readers(self, story, articles, vectors) -> None:
+        times = [vectors[article][0] for article in articles]
+        assert story.size == len(articles)
+        assert (story.first_time, story.latest_time) == (min(times), max(times))
+        assert story.languages == sorted(set(self._languages(articles)))
+
     def _check_story(self, story, centroid, articles, vectors) -> None:
         times = [vectors[article][0] for article in articles]
-        assert story.size == centroid.size == len(articles) > 1
-        assert story.first_time == centroid.first_time == min(times)
-        assert story.latest_time == centroid.latest_time == max(times)
+        assert centroid.size == len(articles) > 1
+        assert (centroid.first_time, centroid.latest_time) == (min(times), max(times))
         recent = sorted(articles, key=lambda a: (vectors[a][0], a))[
             -self.calibration.centroid_members :
         ]

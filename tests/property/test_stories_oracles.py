@@ -21,6 +21,7 @@ from clustering.stories.scoring import StoryShape, match_score, merge_score, pai
 START = datetime(2026, 3, 1, tzinfo=UTC)
 CALIBRATION = Calibration(
     match=0.5,
+    attach=0.5,
     link=0.5,
     merge=0.4,
     story_gap_hours=18,

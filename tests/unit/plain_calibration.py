@@ -6,6 +6,7 @@ from clustering.stories.calibration import Calibration
 
 PLAIN = Calibration(
     match=0.5,
+    attach=0.5,
     link=0.5,
     merge=0.5,
     story_gap_hours=18,

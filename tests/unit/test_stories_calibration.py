@@ -12,6 +12,7 @@ from clustering.stories.calibration import Calibration, load_calibration
 
 VALUES = {
     "match": 0.4,
+    "attach": 0.3,
     "link": 0.5,
     "merge": 0.6,
     "story_gap_hours": 18.0,

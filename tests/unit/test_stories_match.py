@@ -87,6 +87,23 @@ def test_a_match_without_a_near_member_says_so():
 
 
 def test_the_threshold_belongs_to_the_calibration():
-    strict = replace(CALIBRATION, match=0.95)
+    strict = replace(CALIBRATION, match=0.95, attach=0.95)
     (placed,) = placements([1], {1: Match(7, 0.9)}, {}, strict)
     assert placed == Placement(1, None, "none", 0.9, 0.95, None)
+
+
+@pytest.mark.parametrize(
+    ("score", "pass_name", "threshold", "member_of", "attached_to"),
+    [
+        (0.5, "match", 0.5, 7, None),
+        (0.49, "attach", 0.4, None, 7),
+        (0.4, "attach", 0.4, None, 7),
+        (0.39, "none", 0.4, None, None),
+    ],
+)
+def test_what_just_misses_is_attached(score, pass_name, threshold, member_of, attached_to):
+    calibration = replace(CALIBRATION, attach=0.4)
+    (placed,) = placements([1], {1: Match(7, score)}, {}, calibration)
+    assert (placed.pass_name, placed.threshold) == (pass_name, threshold)
+    assert (placed.member_of, placed.attached_to) == (member_of, attached_to)
+    assert placed.story_id == (member_of or attached_to)

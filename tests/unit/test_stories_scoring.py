@@ -22,6 +22,7 @@ START = datetime(2026, 3, 1, tzinfo=UTC)
 HOUR = timedelta(hours=1)
 CALIBRATION = Calibration(
     match=0.5,
+    attach=0.5,
     link=0.5,
     merge=0.5,
     story_gap_hours=24,
