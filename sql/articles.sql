@@ -83,3 +83,12 @@ WHERE a.id = n.id AND a.revision = n.revision;
 INSERT INTO story_article (article_id, event_time)
 SELECT * FROM unnest(%(article_ids)s::bigint[], %(event_times)s::timestamptz[])
 ON CONFLICT (article_id) DO NOTHING;
+
+-- rehearsed_articles: what clustering needs to know of every article, in order of time, with the canonical one it is folded into
+SELECT
+    a.id, f.address AS source, a.guid, coalesce(d.canonical_id, a.id) AS canonical_id, a.language, a.event_time,
+    least(length(a.body), %(lede_chars)s) AS lede_chars
+FROM article a
+JOIN feed f ON f.id = a.feed_id
+LEFT JOIN duplicate_link d ON d.article_id = a.id AND d.retracted_at IS NULL
+ORDER BY a.event_time, a.id;

@@ -17,14 +17,16 @@ ORDER BY p.event_time, p.article_id;
 SELECT count(*) FROM story_article WHERE pass = 'pending' AND event_time <= %(as_of)s;
 
 -- story_candidates: the live stories nearest to each of some articles, with its mean cosine to their members
-SELECT q.article_id, q.event_time, s.story_id, s.first_time, s.latest_time, (1 - s.distance) * s.mean_norm AS similarity
+SELECT
+    q.article_id, q.event_time, q.language, (1 - s.distance) * s.mean_norm AS similarity,
+    s.story_id, s.first_time, s.latest_time, s.size, s.cohesion, s.languages
 FROM (
-    SELECT v.article_id, v.event_time, v.aligned
-    FROM {article_vectors} v
+    SELECT v.article_id, v.event_time, v.aligned, split_part(a.language, '-', 1) AS language
+    FROM {article_vectors} v JOIN article a ON a.id = v.article_id
     WHERE v.article_id = ANY (%(article_ids)s) AND v.event_time BETWEEN %(first)s AND %(last)s
 ) q
 CROSS JOIN LATERAL (
-    SELECT c.story_id, c.first_time, c.latest_time, c.mean_norm, c.centroid <=> q.aligned AS distance
+    SELECT c.*, c.centroid <=> q.aligned AS distance
     FROM {story_vectors} c
     WHERE c.latest_time >= q.event_time - %(gap)s::interval
       AND c.first_time BETWEEN q.event_time - %(age)s::interval AND q.event_time + %(gap)s::interval
@@ -51,8 +53,23 @@ CROSS JOIN LATERAL (
 ) n
 WHERE n.article_id <> q.article_id;
 
--- unplaced: which of some articles went through the passes and are in no story
-SELECT article_id, event_time FROM story_article WHERE article_id = ANY (%(article_ids)s) AND pass = 'none';
+-- loose_near: the articles of the window in no story that are near some stories; least is a bound that no score passes
+SELECT
+    p.article_id, p.event_time, split_part(a.language, '-', 1) AS language,
+    (1 - (c.centroid <=> v.aligned)) * c.mean_norm AS similarity,
+    c.story_id, c.first_time, c.latest_time, c.size, c.cohesion, c.languages
+FROM story_article p
+JOIN article a ON a.id = p.article_id
+JOIN {article_vectors} v ON v.article_id = p.article_id AND v.event_time = p.event_time
+JOIN {story_vectors} c ON (1 - (c.centroid <=> v.aligned)) * c.mean_norm >= %(least)s
+WHERE p.story_id IS NULL AND p.pass = 'none' AND c.story_id = ANY (%(story_ids)s)
+  AND p.event_time BETWEEN %(window_first)s AND %(window_last)s
+  AND v.event_time BETWEEN %(window_first)s AND %(window_last)s;
+
+-- loose: which of some articles went through the passes and are in no story
+SELECT p.article_id, p.event_time, split_part(a.language, '-', 1) AS language
+FROM story_article p JOIN article a ON a.id = p.article_id
+WHERE p.article_id = ANY (%(article_ids)s) AND p.pass = 'none';
 
 -- memberships: the story of each of some articles that has one
 SELECT article_id, story_id FROM story_article WHERE article_id = ANY (%(article_ids)s) AND story_id IS NOT NULL;
@@ -82,7 +99,9 @@ RETURNING id;
 -- nearest_stories: the live stories nearest to each of some stories
 SELECT
     q.story_id AS a_id, q.first_time AS a_first, q.latest_time AS a_latest, q.size AS a_size, q.cohesion AS a_cohesion,
+    q.languages AS a_languages,
     n.story_id AS b_id, n.first_time AS b_first, n.latest_time AS b_latest, n.size AS b_size, n.cohesion AS b_cohesion,
+    n.languages AS b_languages,
     1 - n.distance AS similarity
 FROM {story_vectors} q
 CROSS JOIN LATERAL (
@@ -125,21 +144,30 @@ WITH ranked AS (
     JOIN {article_vectors} v ON v.article_id = r.article_id AND v.event_time = r.event_time
     WHERE r.recency <= %(members)s
     GROUP BY r.story_id
+), share AS (
+    SELECT
+        r.story_id, split_part(a.language, '-', 1) AS language,
+        count(*)::real / sum(count(*)) OVER (PARTITION BY r.story_id) AS share
+    FROM ranked r JOIN article a ON a.id = r.article_id
+    WHERE r.recency <= %(members)s
+    GROUP BY r.story_id, split_part(a.language, '-', 1)
+), spoken AS (
+    SELECT story_id, jsonb_object_agg(language, share) AS languages FROM share GROUP BY story_id
 ), extent AS (
     SELECT story_id, min(event_time) AS first_time, max(event_time) AS latest_time, count(*) AS size
     FROM ranked GROUP BY story_id
 )
-INSERT INTO {story_vectors} (story_id, first_time, latest_time, size, cohesion, mean_norm, centroid)
+INSERT INTO {story_vectors} (story_id, first_time, latest_time, size, cohesion, languages, mean_norm, centroid)
 SELECT
     e.story_id, e.first_time, e.latest_time, e.size,
     -- the squared norm of a mean of n unit vectors is (1 + (n - 1) * mean cosine of two of them) / n
     CASE WHEN m.members > 1 THEN (m.members * vector_norm(m.vector) ^ 2 - 1) / (m.members - 1) ELSE 1 END,
-    vector_norm(m.vector), l2_normalize(m.vector)::halfvec
-FROM extent e JOIN mean m USING (story_id)
+    s.languages, vector_norm(m.vector), l2_normalize(m.vector)::halfvec
+FROM extent e JOIN mean m USING (story_id) JOIN spoken s USING (story_id)
 ORDER BY e.story_id
 ON CONFLICT (story_id) DO UPDATE SET
     first_time = excluded.first_time, latest_time = excluded.latest_time, size = excluded.size,
-    cohesion = excluded.cohesion, mean_norm = excluded.mean_norm, centroid = excluded.centroid;
+    cohesion = excluded.cohesion, languages = excluded.languages, mean_norm = excluded.mean_norm, centroid = excluded.centroid;
 
 -- refresh_stories: bring what readers see of stories up to date; the headline is the member nearest to the centroid
 UPDATE story s SET

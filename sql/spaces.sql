@@ -72,6 +72,8 @@ CREATE TABLE {story_vectors} (
     size integer NOT NULL,
     -- mean cosine of two members, from -1 to 1
     cohesion real NOT NULL,
+    -- share of each language, without script or region, among the members that the centroid averages
+    languages jsonb NOT NULL,
     -- length of the mean of unit vectors that the centroid was scaled from: times a cosine to the
     -- centroid it gives the mean cosine to the members
     mean_norm real NOT NULL,

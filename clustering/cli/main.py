@@ -15,6 +15,7 @@ from clustering.cli.database import db, init
 from clustering.cli.evaluation import evaluate_command, replay_command
 from clustering.cli.pipeline import cluster, demo, ingest, run
 from clustering.cli.stories import list_command, show, stats
+from clustering.cli.tuning import tune
 from clustering.errors import StoriesError
 
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
@@ -47,6 +48,7 @@ for _command in (
     stats,
     replay_command,
     evaluate_command,
+    tune,
     init,
     db,
 ):

@@ -54,7 +54,8 @@ def place(
 
 
 def _live_span(calibration: Calibration) -> timedelta:
-    return timedelta(hours=calibration.story_age_hours + calibration.story_gap_hours)
+    """Return how far back the members of a story that may still change can lie."""
+    return timedelta(hours=calibration.story_age_hours + 2 * calibration.story_gap_hours)
 
 
 def _refresh_live(run: Run, calibration: Calibration, since: datetime) -> None:

@@ -118,9 +118,15 @@ def moment(article: Article) -> datetime:
 
 def in_steps(articles: Iterable[Article], every: timedelta) -> list[list[Article]]:
     """Return articles in order of time, those of one step together; steps begin at `SLICE_ORIGIN`."""
-    ordered = sorted(articles, key=lambda article: (moment(article), *identity(article)))
-    grouped = groupby(ordered, key=lambda article: (moment(article) - SLICE_ORIGIN) // every)
+    grouped = groupby(
+        in_order(articles), key=lambda article: (moment(article) - SLICE_ORIGIN) // every
+    )
     return [list(step) for _, step in grouped]
+
+
+def in_order(articles: Iterable[Article]) -> list[Article]:
+    """Return articles in order of time, those of one moment by source and id."""
+    return sorted(articles, key=lambda article: (moment(article), *identity(article)))
 
 
 def in_blocks(steps: Sequence[list[Article]], least: int) -> Iterator[list[list[Article]]]:

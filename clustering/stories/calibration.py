@@ -14,6 +14,15 @@ if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
     from pathlib import Path
 
+_UNIT_RANGE = (
+    "time_penalty",
+    "language_penalty",
+    "chain_slack",
+    "match_cohesion_penalty",
+    "merge_cohesion_penalty",
+    "merge_size_penalty",
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
@@ -30,9 +39,13 @@ class Calibration:
         centroid_members: how many of a story's most recent articles its centroid averages.
         neighbours: how many nearest articles or stories are looked at.
         time_penalty: score lost per unit of log(1 + hours apart).
+        language_penalty: score lost by two articles of one language; by stories, in proportion to
+            their pairs of articles of one language.
+        match_cohesion_penalty: score lost, when an article joins, per unit that the story's cohesion
+            exceeds `cohesion_prior`.
         chain_slack: how far below `link` the average similarity of a component's two halves may lie.
-        size_penalty: score lost, when stories merge, per unit of log(articles of the smaller one).
-        cohesion_penalty: score lost, when stories merge, per unit that the tighter one's cohesion
+        merge_size_penalty: score lost, when stories merge, per unit of log(articles of the smaller one).
+        merge_cohesion_penalty: score lost, when stories merge, per unit that the tighter one's cohesion
             exceeds `cohesion_prior`.
         cohesion_prior: cohesion assumed of a story before its members have shown it.
     """
@@ -45,9 +58,11 @@ class Calibration:
     centroid_members: int
     neighbours: int
     time_penalty: float
+    language_penalty: float
     chain_slack: float
-    size_penalty: float
-    cohesion_penalty: float
+    match_cohesion_penalty: float
+    merge_cohesion_penalty: float
+    merge_size_penalty: float
     cohesion_prior: float
 
     def __post_init__(self) -> None:
@@ -62,7 +77,7 @@ class Calibration:
             self._require(name, 0, 24 * 30)
         self._require("centroid_members", 1, 10_000)
         self._require("neighbours", 1, 1_000)
-        for name in ("time_penalty", "chain_slack", "size_penalty", "cohesion_penalty"):
+        for name in _UNIT_RANGE:
             self._require(name, 0, 1)
 
     def _require(self, name: str, least: float, most: float) -> None:

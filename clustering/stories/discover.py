@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy.cluster.hierarchy import average, fcluster
@@ -23,7 +23,14 @@ if TYPE_CHECKING:
 # Average linkage takes all pairs of a component: 300 articles are 45,000 pairs. A larger one is
 # first cut by a higher threshold, and pass 3 joins again what belongs together.
 MAX_COMPONENT_ARTICLES = 300
-_THRESHOLD_STEP = 0.02
+THRESHOLD_STEP = 0.02
+
+
+class Loose(NamedTuple):
+    """An article in no story: its event time, and its language without script or region."""
+
+    event_time: datetime
+    language: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,21 +62,22 @@ class Edge:
 
 
 def edges(
-    neighbours: Iterable[Neighbour], free: frozenset[int], calibration: Calibration
+    neighbours: Iterable[Neighbour], loose: Mapping[int, Loose], calibration: Calibration
 ) -> list[Edge]:
     """Return the links among articles that are in no story, each pair once, sorted.
 
     Args:
         neighbours: what the database found near the new articles.
-        free: ids of the articles that are in no story.
-        calibration: gives the threshold `link`, the window and the time penalty.
+        loose: the articles that are in no story, by id.
+        calibration: gives the threshold `link`, the window and the penalties.
     """
     found: dict[tuple[int, int], float] = {}
     for near in neighbours:
-        if near.article_id not in free or near.other_id not in free:
+        one, other = loose.get(near.article_id), loose.get(near.other_id)
+        if one is None or other is None:
             continue
-        apart = near.event_time - near.other_time
-        score = pair_score(near.similarity, apart, calibration)
+        apart = one.event_time - other.event_time
+        score = pair_score(near.similarity, apart, one.language == other.language, calibration)
         if score >= calibration.link and abs(hours(apart)) <= calibration.story_gap_hours:
             pair = (min(near.article_id, near.other_id), max(near.article_id, near.other_id))
             found[pair] = score
@@ -78,7 +86,7 @@ def edges(
 
 def groups(
     links: Sequence[Edge],
-    times: Mapping[int, datetime],
+    loose: Mapping[int, Loose],
     similarities: Callable[[Sequence[int]], NDArray[np.float64]],
     calibration: Calibration,
 ) -> list[list[int]]:
@@ -90,13 +98,13 @@ def groups(
 
     Args:
         links: edges at or above `link`.
-        times: event time by article id.
+        loose: the articles by id.
         similarities: given n ids, returns their (n, n) float64 cosines.
-        calibration: gives `link`, `chain_slack` and the time penalty.
+        calibration: gives `link`, `chain_slack` and the penalties.
     """
     found: list[list[int]] = []
     for component in _small_components(links, calibration.link):
-        found += _cut_chains(component, times, similarities, calibration)
+        found += _cut_chains(component, loose, similarities, calibration)
     return sorted(group for group in found if len(group) > 1)
 
 
@@ -132,7 +140,7 @@ def _small_components(links: Sequence[Edge], threshold: float) -> list[list[int]
             found.append(component)
             continue
         members = frozenset(component)
-        stricter = threshold + _THRESHOLD_STEP
+        stricter = threshold + THRESHOLD_STEP
         inside = [edge for edge in links if edge.a in members and edge.score >= stricter]
         # A component alike throughout, such as copies of a template, comes apart nowhere.
         found += _small_components(inside, stricter) or _blocks(component)
@@ -146,18 +154,29 @@ def _blocks(component: list[int]) -> list[list[int]]:
 
 def _cut_chains(
     component: list[int],
-    times: Mapping[int, datetime],
+    loose: Mapping[int, Loose],
     similarities: Callable[[Sequence[int]], NDArray[np.float64]],
     calibration: Calibration,
 ) -> list[list[int]]:
     if len(component) == 2:
         return [component]
-    at = np.array([times[article].timestamp() for article in component]) / 3600
-    penalty = calibration.time_penalty * np.log1p(np.abs(at[:, None] - at[None, :]))
-    distances = np.clip(1 - similarities(component) + penalty, 0, None)
+    distances = np.clip(
+        1 - similarities(component) + _penalties([loose[a] for a in component], calibration),
+        0,
+        None,
+    )
     tree = average(distances[np.triu_indices(len(component), 1)])
     labels = fcluster(tree, 1 - calibration.link + calibration.chain_slack, "distance")
     parts: dict[int, list[int]] = {}
     for article, label in zip(component, labels, strict=True):
         parts.setdefault(int(label), []).append(article)
     return list(parts.values())
+
+
+def _penalties(articles: Sequence[Loose], calibration: Calibration) -> NDArray[np.float64]:
+    """Return what `pair_score` takes off the cosine of each pair of n articles, of shape (n, n)."""
+    at = np.array([article.event_time.timestamp() for article in articles]) / 3600
+    tongues = np.array([article.language for article in articles])
+    late = calibration.time_penalty * np.log1p(np.abs(at[:, None] - at[None, :]))
+    alike = tongues[:, None] == tongues[None, :]
+    return np.asarray(late + calibration.language_penalty * alike)

@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from clustering.stories.placement import Placement
-from clustering.stories.scoring import hours, pair_score
+from clustering.stories.scoring import StoryShape, hours, match_score
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -23,27 +23,29 @@ class Candidate:
     Attributes:
         article_id: the article.
         event_time: its time.
-        story_id: the story.
-        first_time: event time of the story's first article.
-        latest_time: event time of its latest article.
+        language: its language, without script or region.
         similarity: mean cosine of the article's aligned vector and those that the story's centroid
             averages. Not the cosine to the centroid: that grows as a story gets looser, so that a
             wrong article draws in the next (mean B-cubed .848 against .870 over four corpora).
+        story: the story.
     """
 
     article_id: int
     event_time: datetime
-    story_id: int
-    first_time: datetime
-    latest_time: datetime
+    language: str
     similarity: float
+    story: StoryShape
 
     @property
     def apart(self) -> timedelta:
         """Time between the article and the story; none where it falls inside the story's extent."""
-        before = self.first_time - self.event_time
-        after = self.event_time - self.latest_time
+        before = self.story.first_time - self.event_time
+        after = self.event_time - self.story.latest_time
         return max(before, after, timedelta())
+
+    def score(self, calibration: Calibration) -> float:
+        """Return what the thresholds are held against."""
+        return match_score(self.similarity, self.apart, self.language, self.story, calibration)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,7 @@ class Match:
 
 def in_window(candidate: Candidate, calibration: Calibration) -> bool:
     """Tell whether an article is near enough in time to join a story."""
-    age = hours(candidate.event_time - candidate.first_time)
+    age = hours(candidate.event_time - candidate.story.first_time)
     near = hours(candidate.apart) <= calibration.story_gap_hours
     return near and age <= calibration.story_age_hours
 
@@ -69,10 +71,10 @@ def best_matches(candidates: Iterable[Candidate], calibration: Calibration) -> d
     best: dict[int, Match] = {}
     for candidate in candidates:
         if in_window(candidate, calibration):
-            score = pair_score(candidate.similarity, candidate.apart, calibration)
+            match = Match(candidate.story.story_id, candidate.score(calibration))
             rival = best.get(candidate.article_id)
-            if rival is None or (score, -candidate.story_id) > (rival.score, -rival.story_id):
-                best[candidate.article_id] = Match(candidate.story_id, score)
+            if rival is None or (match.score, -match.story_id) > (rival.score, -rival.story_id):
+                best[candidate.article_id] = match
     return best
 
 

@@ -11,18 +11,18 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clustering.stories.discover import Neighbour, edges, founders, groups
+from clustering.stories.discover import Loose, Neighbour, edges, founders, groups
 from clustering.stories.match import Candidate, best_matches, placements
 from clustering.stories.merge import Merge, StoryPair, merges
 from clustering.stories.refresh import refresh
 from clustering.stories.scoring import StoryShape
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from numpy.typing import NDArray
@@ -101,35 +101,44 @@ class Passes:
         """Place a slice's articles and merge the stories that this brings together.
 
         Returns:
-            number of `matched`, `discovered` and `unplaced` articles, of `stories` made and `merges`.
+            number of `matched` and `discovered` articles, of those of the slice that stay
+            `unplaced`, of `stories` made and of `merges`.
         """
         counts = Counter[str]()
         with self._session.transaction(**INDEX_SETTINGS):
+            window = self._window(batch)
             with self._timed("match"):
-                near = list(self._neighbours(batch))
-                grown = self._match(batch, near, counts)
+                near = list(self._neighbours(batch.times, window))
+                changed = self._match(batch, near, counts)
             with self._timed("discover"):
-                made = self._discover(batch, near, counts)
+                changed |= self._discover(batch, near, counts)
+                refresh(self._session, changed, self._calibration)
+            with self._timed("match"):
+                changed |= self._gather(window, changed, counts)
             with self._timed("merge"):
-                refresh(self._session, grown | made, self._calibration)
-                counts["merges"] += self._merge(batch, grown | made)
-        counts["unplaced"] = len(batch.times) - counts["matched"] - counts.pop("founding", 0)
+                counts["merges"] += self._merge(batch, changed)
+            counts["unplaced"] += len(self._session.rows("loose", article_ids=list(batch.times)))
         return counts
 
-    def _neighbours(self, batch: Slice) -> Iterator[Neighbour]:
+    def _window(self, batch: Slice) -> dict[str, datetime]:
+        """Return the times of the articles that a slice is compared with."""
         processed = self._session.value("latest_processed") or batch.last
         # Late articles look ahead as far as the passes have come, never at what still waits.
         window_last = max(batch.last, min(processed, batch.last + self._gap))
-        for article_ids in _batches(batch):
+        return {"window_first": batch.first - self._gap, "window_last": window_last}
+
+    def _neighbours(
+        self, times: Mapping[int, datetime], window: Mapping[str, datetime]
+    ) -> Iterator[Neighbour]:
+        for article_ids in _batches(times):
             yield from self._session.records(
                 Neighbour,
                 "article_neighbours",
                 article_ids=article_ids,
-                first=batch.first,
-                last=batch.last,
-                window_first=batch.first - self._gap,
-                window_last=window_last,
+                first=min(times.values()),
+                last=max(times.values()),
                 most=self._calibration.neighbours + 1,
+                **window,
             )
 
     def _match(self, batch: Slice, near: Sequence[Neighbour], counts: Counter[str]) -> set[int]:
@@ -143,9 +152,8 @@ class Passes:
         return set(joined)
 
     def _candidates(self, batch: Slice) -> Iterator[Candidate]:
-        for article_ids in _batches(batch):
-            yield from self._session.records(
-                Candidate,
+        for article_ids in _batches(batch.times):
+            rows = self._session.rows(
                 "story_candidates",
                 article_ids=article_ids,
                 first=batch.first,
@@ -154,6 +162,42 @@ class Passes:
                 age=self._age,
                 most=self._calibration.neighbours,
             )
+            yield from map(_candidate, rows)
+
+    def _gather(
+        self, window: Mapping[str, datetime], changed: set[int], counts: Counter[str]
+    ) -> set[int]:
+        """Match what earlier slices left in no story against the stories that changed.
+
+        Matched once only, in their own hour, 1.4 % more of ntrex' articles end in no story, and
+        B-cubed F1 is .957 instead of .962. Returns the ids of the stories that grew.
+        """
+        rows = self._session.rows(
+            "loose_near", story_ids=sorted(changed), least=self._least_similarity, **window
+        )
+        candidates = [_candidate(row) for row in rows]
+        best = best_matches(candidates, self._calibration)
+        times = {
+            candidate.article_id: candidate.event_time
+            for candidate in candidates
+            if candidate.article_id in best
+            and best[candidate.article_id].score >= self._calibration.match
+        }
+        if not times:
+            return set()
+        nearest = self._nearest_members(list(self._neighbours(times, window)))
+        decided = placements(sorted(times), best, nearest, self._calibration)
+        self._place(decided)
+        counts["matched"] += len(decided)
+        grown = {match.story_id for article, match in best.items() if article in times}
+        refresh(self._session, grown, self._calibration)
+        return grown
+
+    @property
+    def _least_similarity(self) -> float:
+        """The similarity below which no article joins a story, however loosely that hangs."""
+        loosest = 1 + self._calibration.cohesion_prior
+        return self._calibration.match - self._calibration.match_cohesion_penalty * loosest
 
     def _nearest_members(self, near: Sequence[Neighbour]) -> dict[tuple[int, int], int]:
         """Return the nearest neighbour of each article within each story."""
@@ -168,19 +212,21 @@ class Passes:
     def _discover(self, batch: Slice, near: Sequence[Neighbour], counts: Counter[str]) -> set[int]:
         """Pass 2. Returns the ids of the new stories."""
         seen = sorted({neighbour.other_id for neighbour in near} | batch.times.keys())
-        times = dict(self._session.rows("unplaced", article_ids=seen))
-        links = edges(near, frozenset(times), self._calibration)
-        found = groups(links, times, self._similarities(times), self._calibration)
-        made = {self._make_story(group, links, times) for group in found}
+        loose = {
+            row.article_id: Loose(row.event_time, row.language)
+            for row in self._session.rows("loose", article_ids=seen)
+        }
+        links = edges(near, loose, self._calibration)
+        found = groups(links, loose, self._similarities(loose), self._calibration)
+        made = {self._make_story(group, links, loose) for group in found}
         counts["stories"] += len(made)
         counts["discovered"] += sum(map(len, found))
-        counts["founding"] += sum(article in batch.times for group in found for article in group)
         return made
 
     def _make_story(
-        self, group: Sequence[int], links: Sequence[Edge], times: Mapping[int, datetime]
+        self, group: Sequence[int], links: Sequence[Edge], loose: Mapping[int, Loose]
     ) -> int:
-        own = [times[article] for article in group]
+        own = [loose[article].event_time for article in group]
         story_id = int(
             self._session.value(
                 "add_story",
@@ -194,12 +240,12 @@ class Passes:
         return story_id
 
     def _similarities(
-        self, times: Mapping[int, datetime]
+        self, loose: Mapping[int, Loose]
     ) -> Callable[[Sequence[int]], NDArray[np.float64]]:
         """Return what gives the cosines among n articles, of shape (n, n), float64."""
 
         def similarities(ids: Sequence[int]) -> NDArray[np.float64]:
-            own = [times[article] for article in ids]
+            own = [loose[article].event_time for article in ids]
             index = {article: position for position, article in enumerate(ids)}
             cosines = np.eye(len(ids))
             for a, b, cosine in self._session.rows(
@@ -235,7 +281,7 @@ class Passes:
             most=self._calibration.neighbours,
         )
         return [
-            StoryPair(StoryShape(*row[:5]), StoryShape(*row[5:10]), row.similarity) for row in rows
+            StoryPair(StoryShape(*row[:6]), StoryShape(*row[6:12]), row.similarity) for row in rows
         ]
 
     def _apply(self, found: Sequence[Merge]) -> None:
@@ -262,7 +308,13 @@ class Passes:
         self._session.execute("place_articles", run_id=self._run_id, **values)
 
 
-def _batches(batch: Slice) -> Iterator[list[int]]:
-    ids = list(batch.times)
+def _candidate(row: Any) -> Candidate:  # noqa: ANN401 - a row has the columns of its statement
+    return Candidate(
+        row.article_id, row.event_time, row.language, row.similarity, StoryShape(*row[4:10])
+    )
+
+
+def _batches(article_ids: Iterable[int]) -> Iterator[list[int]]:
+    ids = list(article_ids)
     for start in range(0, len(ids), BATCH_ARTICLES):
         yield ids[start : start + BATCH_ARTICLES]

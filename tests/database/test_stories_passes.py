@@ -97,7 +97,7 @@ def test_a_storys_age_is_limited_however_fresh_its_latest_article(world):
 
 def test_what_outlives_a_story_begins_another(world):
     ids = [world.add(turned(0), hours) for hours in (0, 0, 12, 24, 36, 37, 38)]
-    world.cluster(size_penalty=1)
+    world.cluster(merge_size_penalty=1)
     assert world.stories() == [ids[:5], ids[5:]]
     world.check()
 
@@ -105,10 +105,57 @@ def test_what_outlives_a_story_begins_another(world):
 def test_a_story_may_grow_backwards_by_the_gap(world):
     founders = [world.add(turned(0), hours) for hours in (20, 20)]
     world.cluster()
-    early, too_early = world.add(turned(0), 2), world.add(turned(0), 1.9)
+    too_early = world.add(turned(0), 1.9)
+    world.cluster()
+    assert world.story_of(too_early) is None
+    early = world.add(turned(0), 2)
     world.cluster()
     assert world.story_of(early) == world.story_of(founders[0])
-    assert world.story_of(too_early) != world.story_of(founders[0])
+
+
+def test_what_joined_no_story_joins_when_one_grows_toward_it(world):
+    """The waiting article is too far from the founders, not from the story that grew."""
+    founders = [world.add(turned(angle)) for angle in (0, 10)]
+    world.cluster()
+    waiting = world.add(turned(35), 1)
+    assert world.cluster()["unplaced"] == 1
+    assert world.placement(waiting).pass_name == "none"
+    grown = [world.add(turned(angle), 2) for angle in (22, 24)]
+    counts = world.cluster()
+    assert world.stories() == [[*founders, waiting, *grown]]
+    assert (counts["matched"], counts["unplaced"]) == (3, 0)
+    row = world.placement(waiting)
+    assert (row.pass_name, row.nearest_id) == ("match", grown[1])
+    assert row.score >= row.threshold
+    world.check()
+
+
+@pytest.mark.parametrize(("hours", "joins"), [(1, True), (0, False)])
+def test_only_articles_of_the_window_are_matched_again(world, hours, joins):
+    [world.add(turned(angle), 10) for angle in (0, 10)]
+    waiting = world.add(turned(37), hours)
+    world.cluster()
+    [world.add(turned(angle), 18.5) for angle in (22, 24)]
+    assert world.cluster()["matched"] == 2 + joins
+    assert (world.story_of(waiting) is not None) is joins
+
+
+def test_languages_of_a_story_are_kept_without_their_script_and_region(world):
+    founders = [world.add(turned(0), language=tag) for tag in ("pt", "pt-BR", "zh-Hans", "und")]
+    world.cluster()
+    (languages,) = world.sql("SELECT languages FROM story_vector_tiny")[0]
+    assert languages == {"pt": 0.5, "zh": 0.25, "und": 0.25}
+    assert world.story_of(founders[0])
+
+
+def test_one_language_speaks_against_a_match(world):
+    [world.add(turned(angle), language="ja") for angle in (0, 2)]
+    world.cluster()
+    own = world.add(turned(20), 1, language="ja")
+    foreign = world.add(turned(-20), 1, language="bn")
+    world.cluster(language_penalty=0.08)
+    assert world.story_of(own) is None
+    assert world.story_of(foreign) is not None
 
 
 def test_a_late_article_finds_what_came_after_it(world):

@@ -36,9 +36,11 @@ CALIBRATION = Calibration(
     centroid_members=10,
     neighbours=10,
     time_penalty=0,
+    language_penalty=0,
     chain_slack=0.05,
-    size_penalty=0,
-    cohesion_penalty=0,
+    match_cohesion_penalty=0,
+    merge_cohesion_penalty=0,
+    merge_size_penalty=0,
     cohesion_prior=0.5,
 )
 _VECTOR_TYPES = ("int8", "timestamptz", "int4", "halfvec", "halfvec")
@@ -187,6 +189,10 @@ class World:
         )
         assert absorbed[0][0] == 0, "an absorbed id leads to another absorbed one"
 
+    def _languages(self, articles) -> list[str]:
+        rows = self.sql("SELECT language FROM article WHERE id = ANY (%s)", list(articles))
+        return [language for (language,) in rows]
+
     def _check_story(self, story, centroid, articles, vectors) -> None:
         times = [vectors[article][0] for article in articles]
         assert story.size == centroid.size == len(articles) > 1
@@ -204,6 +210,10 @@ class World:
         n = len(recent)
         cohesion = 1.0 if n == 1 else (cosines.sum() - np.trace(cosines)) / (n * (n - 1))
         assert centroid.cohesion == pytest.approx(cohesion, abs=5e-3)
+        spoken = Counter(language.split("-")[0] for language in self._languages(recent))
+        assert centroid.languages == pytest.approx(
+            {language: number / n for language, number in spoken.items()}
+        )
         closest = max(vectors[article][1] @ expected for article in articles)
         assert vectors[story.headline_id][1] @ expected == pytest.approx(closest, abs=2e-3)
         assert story.headline_id in articles

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from clustering.stories import discover
 from clustering.stories.calibration import Calibration
-from clustering.stories.discover import Edge, Neighbour, edges, groups
+from clustering.stories.discover import Edge, Loose, Neighbour, edges, groups
 from clustering.stories.match import Candidate, Match, best_matches
 from clustering.stories.merge import Merge, StoryPair, merges
-from clustering.stories.scoring import StoryShape, merge_score, pair_score
+from clustering.stories.scoring import StoryShape, match_score, merge_score, pair_score
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
 CALIBRATION = Calibration(
@@ -28,12 +28,17 @@ CALIBRATION = Calibration(
     centroid_members=10,
     neighbours=20,
     time_penalty=0.03,
+    language_penalty=0.05,
     chain_slack=0.05,
-    size_penalty=0.02,
-    cohesion_penalty=0.3,
+    match_cohesion_penalty=0.2,
+    merge_cohesion_penalty=0.3,
+    merge_size_penalty=0.02,
     cohesion_prior=0.5,
 )
 HOURS = st.integers(-30, 80)
+COHESIONS = st.sampled_from([0.3, 0.5, 0.9])
+TONGUES = {article: ("ja", "bn", "en")[article % 3] for article in range(30)}
+SPOKEN = ({"ja": 1.0}, {"ja": 0.5, "bn": 0.25, "ar": 0.25}, {"en": 0.75, "bn": 0.25})
 SEEDS = st.integers(0, 2**32 - 1)
 
 
@@ -51,10 +56,15 @@ def candidate_lists(draw):
     times = {article: draw(HOURS) for article in (1, 2, 3)}
     extents = {story: sorted((draw(HOURS), draw(HOURS))) for story in range(10, 15)}
     seen = draw(st.sets(st.tuples(st.sampled_from([1, 2, 3]), st.sampled_from(range(10, 15)))))
+    shapes = {
+        story: StoryShape(
+            story, *map(at, extent), 4, draw(COHESIONS), draw(st.sampled_from(SPOKEN))
+        )
+        for story, extent in extents.items()
+    }
     cosine = st.sampled_from([0.2, 0.5, 0.8])
     return [
-        Candidate(a, at(times[a]), s, at(extents[s][0]), at(extents[s][1]), draw(cosine))
-        for a, s in sorted(seen)
+        Candidate(a, at(times[a]), TONGUES[a], draw(cosine), shapes[s]) for a, s in sorted(seen)
     ]
 
 
@@ -64,13 +74,14 @@ def test_matching_agrees_with_trying_every_story(candidates, random):
     for article in {candidate.article_id for candidate in candidates}:
         options = []
         for c in candidates:
-            late = (c.event_time - c.latest_time).total_seconds() / 3600
-            early = (c.first_time - c.event_time).total_seconds() / 3600
+            late = (c.event_time - c.story.latest_time).total_seconds() / 3600
+            early = (c.story.first_time - c.event_time).total_seconds() / 3600
             if c.article_id != article or late > 18 or early > 18:
                 continue
-            if (c.event_time - c.first_time).total_seconds() / 3600 <= 36:
+            if (c.event_time - c.story.first_time).total_seconds() / 3600 <= 36:
                 apart = timedelta(hours=max(late, early, 0))
-                options.append((-pair_score(c.similarity, apart, CALIBRATION), c.story_id))
+                score = match_score(c.similarity, apart, c.language, c.story, CALIBRATION)
+                options.append((-score, c.story.story_id))
         if options:
             score, story = min(options)
             expected[article] = Match(story, -score)
@@ -94,15 +105,19 @@ def neighbour_lists(draw):
 
 @given(neighbour_lists(), st.frozensets(st.integers(1, 7)))
 def test_edges_agree_with_looking_at_every_pair(neighbours, free):
+    times = {n.article_id: n.event_time for n in neighbours} | {
+        n.other_id: n.other_time for n in neighbours
+    }
+    loose = {article: Loose(times.get(article, START), TONGUES[article]) for article in free}
     expected = []
     for a, b in combinations(sorted(free), 2):
         seen = [n for n in neighbours if {n.article_id, n.other_id} == {a, b}]
-        if seen and hours_between(seen[0].event_time, seen[0].other_time) <= 18:
-            apart = seen[0].event_time - seen[0].other_time
-            score = pair_score(seen[0].similarity, apart, CALIBRATION)
+        if seen and hours_between(times[a], times[b]) <= 18:
+            alike = TONGUES[a] == TONGUES[b]
+            score = pair_score(seen[0].similarity, times[a] - times[b], alike, CALIBRATION)
             if score >= CALIBRATION.link:
                 expected.append(Edge(a, b, score))
-    assert edges(neighbours, free, CALIBRATION) == expected
+    assert edges(neighbours, loose, CALIBRATION) == expected
 
 
 def random_articles(seed: int, count: int, noise: float):
@@ -112,9 +127,12 @@ def random_articles(seed: int, count: int, noise: float):
     vectors = centres[random.integers(0, 4, count)] + noise * random.normal(size=(count, 8))
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     times = {article: at(hour) for article, hour in enumerate(random.uniform(0, 24, count))}
+    loose = {article: Loose(time, TONGUES[article]) for article, time in times.items()}
     cosines = vectors @ vectors.T
     scores = {
-        (a, b): pair_score(cosines[a, b], times[a] - times[b], CALIBRATION)
+        (a, b): pair_score(
+            cosines[a, b], times[a] - times[b], TONGUES[a] == TONGUES[b], CALIBRATION
+        )
         for a, b in combinations(range(count), 2)
     }
     links = [
@@ -122,7 +140,7 @@ def random_articles(seed: int, count: int, noise: float):
         for (a, b), score in scores.items()
         if score >= CALIBRATION.link and hours_between(times[a], times[b]) <= 18
     ]
-    return times, cosines, scores, links
+    return loose, cosines, scores, links
 
 
 def slow_components(links) -> list[set[int]]:
@@ -151,7 +169,7 @@ def slow_average_linkage(group: set[int], scores, least: float) -> list[set[int]
 
 @given(SEEDS, st.integers(2, 16), st.floats(0.1, 0.9))
 def test_groups_agree_with_slow_average_linkage_inside_slow_components(seed, count, noise):
-    times, cosines, scores, links = random_articles(seed, count, noise)
+    loose, cosines, scores, links = random_articles(seed, count, noise)
     expected = []
     for component in slow_components(links):
         least = CALIBRATION.link - CALIBRATION.chain_slack
@@ -159,20 +177,20 @@ def test_groups_agree_with_slow_average_linkage_inside_slow_components(seed, cou
             slow_average_linkage(component, scores, least) if len(component) > 2 else [component]
         )
         expected += [sorted(part) for part in parts if len(part) > 1]
-    found = groups(links, times, lambda ids: cosines[np.ix_(ids, ids)], CALIBRATION)
+    found = groups(links, loose, lambda ids: cosines[np.ix_(ids, ids)], CALIBRATION)
     assert found == sorted(expected)
 
 
 @given(SEEDS, st.integers(2, 16), st.randoms(use_true_random=False))
 def test_groups_do_not_depend_on_the_order_of_links(seed, count, random):
-    times, cosines, _, links = random_articles(seed, count, 0.5)
+    loose, cosines, _, links = random_articles(seed, count, 0.5)
 
     def similarities(ids):
         return cosines[np.ix_(ids, ids)]
 
-    expected = groups(links, times, similarities, CALIBRATION)
+    expected = groups(links, loose, similarities, CALIBRATION)
     random.shuffle(links)
-    assert groups(links, times, similarities, CALIBRATION) == expected
+    assert groups(links, loose, similarities, CALIBRATION) == expected
 
 
 def slow_small_components(links, threshold: float, most: int):
@@ -193,11 +211,11 @@ def slow_small_components(links, threshold: float, most: int):
 
 @given(SEEDS, st.integers(10, 24))
 def test_components_too_large_are_cut_a_step_at_a_time(seed, count):
-    times, _, _, links = random_articles(seed, count, 0.3)
-    loose = replace(CALIBRATION, chain_slack=1.0, time_penalty=0)
+    articles, _, _, links = random_articles(seed, count, 0.3)
+    loose = replace(CALIBRATION, chain_slack=1.0, time_penalty=0, language_penalty=0)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(discover, "MAX_COMPONENT_ARTICLES", 6)
-        found = groups(links, times, lambda ids: np.ones((len(ids), len(ids))), loose)
+        found = groups(links, articles, lambda ids: np.ones((len(ids), len(ids))), loose)
     small, stubborn = slow_small_components(links, CALIBRATION.link, 6)
     sets = {frozenset(group) for group in found}
     assert small <= sets
@@ -214,7 +232,8 @@ def story_pairs(draw):
     for story in range(1, 7):
         first, latest = sorted((draw(HOURS), draw(HOURS)))
         size, cohesion = draw(st.integers(1, 9)), draw(st.floats(0, 1))
-        shapes[story] = StoryShape(story, at(first), at(latest), size, cohesion)
+        spoken = draw(st.sampled_from(SPOKEN))
+        shapes[story] = StoryShape(story, at(first), at(latest), size, cohesion, spoken)
     pair = st.tuples(st.integers(1, 6), st.integers(1, 6)).filter(lambda ids: ids[0] != ids[1])
     cosine = st.sampled_from([0.3, 0.5, 0.7, 0.9])
     cosines = {frozenset(ids): draw(cosine) for ids in draw(st.lists(pair, max_size=12))}

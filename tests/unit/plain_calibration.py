@@ -13,8 +13,10 @@ PLAIN = Calibration(
     centroid_members=10,
     neighbours=20,
     time_penalty=0,
+    language_penalty=0,
     chain_slack=0.05,
-    size_penalty=0,
-    cohesion_penalty=0,
+    match_cohesion_penalty=0,
+    merge_cohesion_penalty=0,
+    merge_size_penalty=0,
     cohesion_prior=0.5,
 )

@@ -19,9 +19,11 @@ VALUES = {
     "centroid_members": 3,
     "neighbours": 10,
     "time_penalty": 0.05,
+    "language_penalty": 0.06,
     "chain_slack": 0.1,
-    "size_penalty": 0.02,
-    "cohesion_penalty": 0.3,
+    "match_cohesion_penalty": 0.2,
+    "merge_cohesion_penalty": 0.3,
+    "merge_size_penalty": 0.02,
     "cohesion_prior": 0.5,
 }
 
@@ -83,8 +85,10 @@ def test_an_unknown_key_is_named_with_those_that_are_known(tmp_path):
         ("neighbours", 1001),
         ("time_penalty", -0.1),
         ("chain_slack", 1.1),
-        ("size_penalty", "nan"),
-        ("cohesion_penalty", "inf"),
+        ("merge_size_penalty", "nan"),
+        ("merge_cohesion_penalty", "inf"),
+        ("match_cohesion_penalty", 1.1),
+        ("language_penalty", -0.01),
     ],
 )
 def test_a_value_out_of_range_is_named_with_its_range(tmp_path, key, value):

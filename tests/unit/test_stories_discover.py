@@ -10,6 +10,7 @@ from plain_calibration import PLAIN
 from clustering.stories.discover import (
     MAX_COMPONENT_ARTICLES,
     Edge,
+    Loose,
     Neighbour,
     edges,
     founders,
@@ -21,12 +22,19 @@ START = datetime(2026, 3, 1, tzinfo=UTC)
 CALIBRATION = PLAIN
 
 
-def near(a, b, similarity, hours_apart=0.0) -> Neighbour:
-    return Neighbour(a, START, b, START + timedelta(hours=hours_apart), similarity)
+def near(a, b, similarity) -> Neighbour:
+    return Neighbour(a, START, b, START, similarity)
 
 
-def now(ids) -> dict[int, datetime]:
-    return dict.fromkeys(ids, START)
+def loose(hours_by_id, language="en") -> dict[int, Loose]:
+    return {
+        article: Loose(START + timedelta(hours=hours), language)
+        for article, hours in hours_by_id.items()
+    }
+
+
+def now(ids) -> dict[int, Loose]:
+    return loose(dict.fromkeys(ids, 0))
 
 
 def cosines(table):
@@ -56,24 +64,31 @@ def found_groups(table, ids, calibration=CALIBRATION):
 
 
 def test_a_pair_seen_from_both_sides_is_one_edge():
-    found = edges([near(2, 1, 0.7), near(1, 2, 0.7)], frozenset({1, 2}), CALIBRATION)
+    found = edges([near(2, 1, 0.7), near(1, 2, 0.7)], now([1, 2]), CALIBRATION)
     assert found == [Edge(1, 2, 0.7)]
 
 
 def test_articles_in_a_story_have_no_edges():
-    assert edges([near(1, 2, 0.9), near(2, 1, 0.9)], frozenset({1}), CALIBRATION) == []
+    assert edges([near(1, 2, 0.9), near(2, 1, 0.9)], now([1]), CALIBRATION) == []
 
 
 def test_edges_reach_the_threshold_and_stay_in_the_window():
-    seen = [near(1, 2, 0.5), near(1, 3, 0.499), near(1, 4, 0.9, 18), near(1, 5, 0.9, 18.1)]
-    found = edges(seen, frozenset(range(1, 6)), CALIBRATION)
+    seen = [near(1, 2, 0.5), near(1, 3, 0.499), near(1, 4, 0.9), near(1, 5, 0.9)]
+    found = edges(seen, loose({1: 0, 2: 0, 3: 0, 4: 18, 5: 18.1}), CALIBRATION)
     assert [(edge.a, edge.b) for edge in found] == [(1, 2), (1, 4)]
 
 
 def test_time_between_articles_lowers_their_score():
     calibration = replace(CALIBRATION, time_penalty=0.1)
-    (edge,) = edges([near(1, 2, 0.8, float(np.expm1(1)))], frozenset({1, 2}), calibration)
+    (edge,) = edges([near(1, 2, 0.8)], loose({1: 0, 2: float(np.expm1(1))}), calibration)
     assert edge.score == pytest.approx(0.7)
+
+
+def test_one_language_lowers_the_score_of_two_articles():
+    calibration = replace(CALIBRATION, language_penalty=0.1)
+    mixed = loose({1: 0, 2: 0}) | loose({3: 0}, "ja")
+    found = edges([near(1, 2, 0.8), near(1, 3, 0.8)], mixed, calibration)
+    assert [edge.score for edge in found] == pytest.approx([0.7, 0.8])
 
 
 def test_nothing_linked_nothing_found():
@@ -107,10 +122,18 @@ def test_an_article_cut_off_from_a_chain_alone_makes_no_story():
 
 def test_time_counts_inside_a_component_as_it_does_between_two():
     table = block([1, 2, 3], 0.6)
-    spread = {1: START, 2: START, 3: START + timedelta(hours=17)}
+    spread = loose({1: 0, 2: 0, 3: 17})
     timed = replace(CALIBRATION, time_penalty=0.1)
     assert groups(links_of(table), spread, cosines(table), timed) == [[1, 2]]
     assert groups(links_of(table), spread, cosines(table), CALIBRATION) == [[1, 2, 3]]
+
+
+def test_language_counts_inside_a_component_as_it_does_between_two():
+    table = block([1, 2, 3], 0.5)
+    mixed = loose({1: 0, 2: 0}, "ja") | loose({3: 0}, "bn")
+    strict = replace(CALIBRATION, language_penalty=0.2)
+    assert groups(links_of(table), mixed, cosines(table), strict) == [[1, 3]]
+    assert groups(links_of(table), mixed, cosines(table), CALIBRATION) == [[1, 2, 3]]
 
 
 def test_a_component_too_large_is_cut_where_it_is_weakest():

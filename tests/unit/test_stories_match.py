@@ -8,14 +8,18 @@ from plain_calibration import PLAIN
 
 from clustering.stories.match import Candidate, Match, best_matches, in_window, placements
 from clustering.stories.placement import Placement
+from clustering.stories.scoring import StoryShape
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
 CALIBRATION = replace(PLAIN, time_penalty=0.1)
 
 
-def candidate(at=0.0, first=0.0, latest=0.0, *, similarity=0.8, story_id=1) -> Candidate:
+def candidate(
+    at=0.0, first=0.0, latest=0.0, *, similarity=0.8, story_id=1, language="en"
+) -> Candidate:
     times = [START + timedelta(hours=hours) for hours in (at, first, latest)]
-    return Candidate(1, times[0], story_id, *times[1:], similarity)
+    story = StoryShape(story_id, *times[1:], 2, 0.5, {"en": 1.0})
+    return Candidate(1, times[0], language, similarity, story)
 
 
 @pytest.mark.parametrize(
@@ -47,6 +51,14 @@ def test_the_best_score_wins_and_not_the_best_cosine():
     near = candidate(at=10, latest=10, similarity=0.7, story_id=1)
     far = candidate(at=10, latest=0, similarity=0.8, story_id=2)
     assert best_matches([near, far], CALIBRATION) == {1: Match(1, 0.7)}
+
+
+def test_a_story_in_other_languages_needs_less_likeness():
+    calibration = replace(CALIBRATION, language_penalty=0.1)
+    own = candidate(similarity=0.75, story_id=1)
+    foreign = replace(candidate(similarity=0.7, story_id=2), language="ja")
+    assert best_matches([own], calibration)[1].score == pytest.approx(0.65)
+    assert best_matches([foreign], calibration)[1].score == pytest.approx(0.7)
 
 
 def test_ties_go_to_the_older_story_in_any_order():

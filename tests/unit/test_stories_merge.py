@@ -15,7 +15,7 @@ CALIBRATION = PLAIN
 
 def shape(story_id, first=0.0, latest=0.0, size=2) -> StoryShape:
     start, end = (START + timedelta(hours=hours) for hours in (first, latest))
-    return StoryShape(story_id, start, end, size, 0.5)
+    return StoryShape(story_id, start, end, size, 0.5, {"en": 1.0})
 
 
 def pair(a, b, similarity) -> StoryPair:
@@ -66,7 +66,7 @@ def test_a_story_too_far_in_time_is_nobodys_nearest():
 
 
 def test_penalties_count_before_nearness():
-    calibration = replace(CALIBRATION, size_penalty=0.1)
+    calibration = replace(CALIBRATION, merge_size_penalty=0.1)
     large = StoryPair(shape(1, size=50), shape(2, size=50), 0.9)
     small = StoryPair(shape(1, size=50), shape(3, size=1), 0.7)
     assert merges([large, small], calibration) == [Merge(1, 3, 0.7)]
