@@ -9,7 +9,7 @@ from importlib.resources import files
 import numpy as np
 import pytest
 
-from clustering.engine.comparison import ALIGNED, RAW, compare
+from clustering.engine.comparison import ALIGNED, RAW, _Corpus, compare
 from clustering.engine.progress import Silent
 from clustering.errors import SourceError
 from clustering.evaluation import evaluate_rows
@@ -123,6 +123,14 @@ def test_unlabelled_rows_are_clustered_and_not_scored(labelled, write, settings,
     for system in found.systems:
         assert system.evaluations[0].coverage.scored == 12
         assert system.evaluations[0].coverage.unlabelled == 8
+
+
+def test_a_threshold_is_chosen_by_labelled_articles_alone(tmp_path):
+    gold = np.array([0, 0, 1, -1, -1])
+    corpus = _Corpus(tmp_path, list("abcde"), np.zeros(5), gold, {})
+    assert corpus.bcubed(np.array([4, 4, 5, 6, 7])) == 1, "unlabelled ones are no story"
+    assert corpus.bcubed(np.array([4, 4, 5, 5, 4])) == 1, "nor a mistake"
+    assert corpus.bcubed(np.array([4, 6, 5, 5, 4])) < 1
 
 
 def test_a_corpus_without_labels_is_refused(labelled, write, settings, kept_vectors):

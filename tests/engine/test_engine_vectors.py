@@ -7,6 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from clustering import Article
+from clustering.embedding.align import normalise
 from clustering.engine.model import Model
 from clustering.engine.progress import Silent
 from clustering.engine.vectors import Recalled, aligned_vectors, corpus_texts, corpus_vectors
@@ -160,3 +162,18 @@ def test_aligned_vectors_are_those_that_the_engine_ends_with(
     assert min(cosines) > 0.999
     unaligned = dict(zip([a.id for a in some], raw, strict=True))
     assert max(float(unaligned[guid] @ vector) for guid, vector in stored.items()) < 0.99
+
+
+def test_what_a_corpus_has_in_common_is_taken_out(unloaded):
+    rng = np.random.default_rng(5)
+    raw = normalise((3 * rng.normal(size=384) + rng.normal(size=(3000, 384))).astype(np.float32))
+    articles = [Article(title=f"Result of match {n}", language="en") for n in range(3000)]
+    aligned = aligned_vectors(unloaded, articles, raw)
+    centred = unloaded.alignment.centre(raw, ["en"] * 3000, [0] * 3000)
+    # The general mean counts as 1,000 articles, so that a quarter of what they share stays.
+    expected = normalise(centred - np.float32(0.75) * centred.mean(axis=0))
+    assert np.abs(aligned - expected).max() < 1e-5
+    before, after = (np.linalg.norm(v.mean(axis=0)) for v in (normalise(centred), aligned))
+    assert before > 0.9
+    assert after < 0.8
+    assert "encoder" not in vars(unloaded)
