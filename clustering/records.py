@@ -78,14 +78,20 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """What the exact stages of the cascade compare; each a 128-bit hash.
+    """What the stages of the cascade compare. Hashes have 128 bits, integers 64 with a sign.
 
     Attributes:
         entry_hash: over trimmed title, body and address; compared within a feed.
         url_hash: over the normalised address; None for a front page or no web address.
         content_hash: over canonical body text; None for a body too short to be told from a stub.
+        simhash: over the shingles of the body; None where there is no content hash.
+        bands: four hashes of which near copies of a body share most; None likewise, each.
+        title_sketch: the 32 smallest shingle hashes of the title, ascending.
     """
 
     entry_hash: UUID
     url_hash: UUID | None
     content_hash: UUID | None
+    simhash: int | None
+    bands: tuple[int | None, ...]
+    title_sketch: tuple[int, ...]

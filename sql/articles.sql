@@ -32,16 +32,23 @@ JOIN unnest(%(feed_ids)s::bigint[], %(guids)s::text[]) AS n (feed_id, guid) USIN
 -- add_articles: add new articles and return their ids
 INSERT INTO article (
     feed_id, guid, url, title, body, author, language, language_confidence,
-    published_at, event_time, first_seen, entry_hash, url_hash, content_hash, run_id
+    published_at, event_time, first_seen, entry_hash, url_hash, content_hash,
+    simhash, band_1, band_2, band_3, band_4, title_sketch, run_id
 )
-SELECT n.*, %(run_id)s
+SELECT
+    n.feed_id, n.guid, n.url, n.title, n.body, n.author, n.language, n.language_confidence,
+    n.published_at, n.event_time, n.first_seen, n.entry_hash, n.url_hash, n.content_hash,
+    n.simhash, n.band_1, n.band_2, n.band_3, n.band_4, n.title_sketch::bigint[], %(run_id)s
 FROM unnest(
     %(feed_id)s::bigint[], %(guid)s::text[], %(url)s::text[], %(title)s::text[], %(body)s::text[], %(author)s::text[],
     %(language)s::text[], %(language_confidence)s::real[], %(published_at)s::timestamptz[], %(event_time)s::timestamptz[],
-    %(first_seen)s::timestamptz[], %(entry_hash)s::uuid[], %(url_hash)s::uuid[], %(content_hash)s::uuid[]
+    %(first_seen)s::timestamptz[], %(entry_hash)s::uuid[], %(url_hash)s::uuid[], %(content_hash)s::uuid[],
+    %(simhash)s::bigint[], %(band_1)s::bigint[], %(band_2)s::bigint[], %(band_3)s::bigint[], %(band_4)s::bigint[],
+    %(title_sketch)s::text[]
 ) AS n (
     feed_id, guid, url, title, body, author, language, language_confidence,
-    published_at, event_time, first_seen, entry_hash, url_hash, content_hash
+    published_at, event_time, first_seen, entry_hash, url_hash, content_hash,
+    simhash, band_1, band_2, band_3, band_4, title_sketch
 )
 ORDER BY n.event_time, n.feed_id, n.guid
 RETURNING id;
@@ -51,6 +58,8 @@ UPDATE article a SET
     url = n.url, title = n.title, body = n.body, author = n.author, published_at = n.published_at,
     language = n.language, language_confidence = n.language_confidence,
     entry_hash = n.entry_hash, url_hash = n.url_hash, content_hash = n.content_hash,
+    simhash = n.simhash, band_1 = n.band_1, band_2 = n.band_2, band_3 = n.band_3, band_4 = n.band_4,
+    title_sketch = n.title_sketch::bigint[],
     revision = a.revision + 1,
     encode_due = a.encode_due OR (
         (a.title, a.body) IS DISTINCT FROM (n.title, n.body)
@@ -60,8 +69,13 @@ UPDATE article a SET
 FROM unnest(
     %(ids)s::bigint[], %(url)s::text[], %(title)s::text[], %(body)s::text[], %(author)s::text[],
     %(published_at)s::timestamptz[], %(language)s::text[], %(language_confidence)s::real[],
-    %(entry_hash)s::uuid[], %(url_hash)s::uuid[], %(content_hash)s::uuid[]
-) AS n (id, url, title, body, author, published_at, language, language_confidence, entry_hash, url_hash, content_hash)
+    %(entry_hash)s::uuid[], %(url_hash)s::uuid[], %(content_hash)s::uuid[],
+    %(simhash)s::bigint[], %(band_1)s::bigint[], %(band_2)s::bigint[], %(band_3)s::bigint[], %(band_4)s::bigint[],
+    %(title_sketch)s::text[]
+) AS n (
+    id, url, title, body, author, published_at, language, language_confidence, entry_hash, url_hash, content_hash,
+    simhash, band_1, band_2, band_3, band_4, title_sketch
+)
 WHERE a.id = n.id;
 
 -- articles_due: the next articles to encode, in the order of their time

@@ -20,6 +20,61 @@ JOIN article o ON o.content_hash = a.content_hash AND o.id <> a.id
     AND o.event_time BETWEEN a.event_time - f.duplicate_window AND a.event_time + f.duplicate_window
 WHERE a.id = ANY (%(article_ids)s);
 
+-- simhash_twins: pairs of a new article and those whose body shares a band and most bits with its own within the feed's window, the nearest of each
+SELECT p.article_id, p.other_id
+FROM (
+    SELECT
+        a.id AS article_id, o.id AS other_id,
+        row_number() OVER (PARTITION BY a.id ORDER BY bit_count((o.simhash # a.simhash)::bit(64)), o.id) AS place
+    FROM article a
+    JOIN feed f ON f.id = a.feed_id
+    CROSS JOIN LATERAL (
+        SELECT id, simhash FROM article WHERE band_1 = a.band_1
+            AND event_time BETWEEN a.event_time - f.duplicate_window AND a.event_time + f.duplicate_window
+        UNION
+        SELECT id, simhash FROM article WHERE band_2 = a.band_2
+            AND event_time BETWEEN a.event_time - f.duplicate_window AND a.event_time + f.duplicate_window
+        UNION
+        SELECT id, simhash FROM article WHERE band_3 = a.band_3
+            AND event_time BETWEEN a.event_time - f.duplicate_window AND a.event_time + f.duplicate_window
+        UNION
+        SELECT id, simhash FROM article WHERE band_4 = a.band_4
+            AND event_time BETWEEN a.event_time - f.duplicate_window AND a.event_time + f.duplicate_window
+    ) o
+    WHERE a.id = ANY (%(article_ids)s) AND o.id <> a.id
+        AND bit_count((o.simhash # a.simhash)::bit(64)) <= %(radius)s
+) p
+WHERE p.place <= %(most)s;
+
+-- bodies: the bodies of articles
+SELECT id, body FROM article WHERE id = ANY (%(article_ids)s);
+
+-- flag_titles: put pairs of a new article and one of a like title within the feed's window into the review queue
+INSERT INTO review_flag (a_id, b_id, stage, score, threshold, run_id)
+SELECT DISTINCT least(a.id, o.id), greatest(a.id, o.id), 'title', s.score, %(threshold)s::real, %(run_id)s
+FROM article a
+JOIN feed f ON f.id = a.feed_id
+CROSS JOIN LATERAL generate_series(
+    sketch_span(a.event_time - f.duplicate_window), sketch_span(a.event_time + f.duplicate_window)
+) AS span
+JOIN article o
+    -- Whoever shares the threshold's part of a sketch has one of any hashes more than the rest of it.
+    ON sketch_keys(o.title_sketch, sketch_span(o.event_time)) && sketch_keys(
+        a.title_sketch[: cardinality(a.title_sketch) - ceil(cardinality(a.title_sketch) * %(threshold)s::real - 0.001)::integer + 1],
+        span
+    )
+    AND o.event_time BETWEEN a.event_time - f.duplicate_window AND a.event_time + f.duplicate_window
+    AND o.id <> a.id
+CROSS JOIN LATERAL (
+    SELECT count(*)::real AS shared FROM unnest(a.title_sketch) AS hash WHERE hash = ANY (o.title_sketch)
+) c
+CROSS JOIN LATERAL (
+    SELECT c.shared / (cardinality(a.title_sketch) + cardinality(o.title_sketch) - c.shared) AS score
+) s
+WHERE a.id = ANY (%(article_ids)s) AND s.score >= %(threshold)s::real
+    AND NOT EXISTS (SELECT FROM duplicate_link d WHERE d.article_id = o.id AND d.retracted_at IS NULL)
+ON CONFLICT (a_id, b_id, stage) DO NOTHING;
+
 -- canonicals: for each article its canonical one (itself where it is no duplicate), with the times that rank them
 SELECT a.id AS article_id, c.id AS canonical_id, c.event_time
 FROM article a
@@ -29,8 +84,9 @@ WHERE a.id = ANY (%(article_ids)s);
 
 -- link_duplicates: fold articles into their canonical ones
 INSERT INTO duplicate_link (article_id, canonical_id, stage, score, threshold, run_id)
-SELECT n.article_id, n.canonical_id, %(stage)s, 1, 1, %(run_id)s
-FROM unnest(%(article_ids)s::bigint[], %(canonical_ids)s::bigint[]) AS n (article_id, canonical_id);
+SELECT n.article_id, n.canonical_id, %(stage)s, n.score, %(threshold)s, %(run_id)s
+FROM unnest(%(article_ids)s::bigint[], %(canonical_ids)s::bigint[], %(scores)s::real[])
+    AS n (article_id, canonical_id, score);
 
 -- follow_canonicals: let what was folded into articles that become duplicates themselves lead to their canonical ones
 UPDATE duplicate_link d SET canonical_id = n.canonical_id

@@ -125,7 +125,19 @@ def remember_feed(session: Session, feed: Feed) -> None:
     )
 
 
-_KEPT = ("language", "language_confidence", "entry_hash", "url_hash", "content_hash")
+_KEPT = (
+    "language",
+    "language_confidence",
+    "entry_hash",
+    "url_hash",
+    "content_hash",
+    "simhash",
+    "band_1",
+    "band_2",
+    "band_3",
+    "band_4",
+    "title_sketch",
+)
 
 
 def _columns(entries: Sequence[Entry]) -> dict[str, list[Any]]:
@@ -141,6 +153,10 @@ def _columns(entries: Sequence[Entry]) -> dict[str, list[Any]]:
             "entry_hash": entry.keys.entry_hash,
             "url_hash": entry.keys.url_hash,
             "content_hash": entry.keys.content_hash,
+            "simhash": entry.keys.simhash,
+            **{f"band_{place}": band for place, band in enumerate(entry.keys.bands, start=1)},
+            # `unnest` would take lists of lists apart: an array travels as its own text.
+            "title_sketch": "{" + ",".join(map(str, entry.keys.title_sketch)) + "}",
         }
         for entry in entries
     ]
