@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -52,6 +53,27 @@ class Feed:
     language: str | None = None
     etag: str | None = None
     last_modified: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FeedSettings:
+    """How the entries of a feed are told apart, and when two of its articles are one.
+
+    Attributes:
+        address: the feed's address, or the name that JSON Lines rows give as source.
+        title: human name.
+        language: BCP 47 tag that the feed declares.
+        kind: `live` where an entry is one address whose text changes, whatever guid it has; else `normal`.
+        duplicate_window: time within which two of like text are one.
+        identity_params: query parameters that name an article on the feed's site, sorted.
+    """
+
+    address: str
+    title: str | None = None
+    language: str | None = None
+    kind: str = "normal"
+    duplicate_window: timedelta = timedelta(hours=48)
+    identity_params: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,9 @@ WHERE address = %(address)s
   );
 
 -- known_articles: the stored state of articles by feed and guid
-SELECT a.id, a.feed_id, a.guid, a.url, a.title, a.body, a.author, a.published_at
+SELECT
+    a.id, a.feed_id, a.guid, a.url, a.title, a.body, a.author, a.published_at, a.live_since,
+    EXISTS (SELECT FROM duplicate_link d WHERE d.article_id = a.id AND d.retracted_at IS NULL) AS is_duplicate
 FROM article a
 JOIN unnest(%(feed_ids)s::bigint[], %(guids)s::text[]) AS n (feed_id, guid) USING (feed_id, guid);
 
@@ -78,15 +80,18 @@ FROM unnest(
 )
 WHERE a.id = n.id;
 
--- articles_due: the next articles to encode, in the order of their time
+-- articles_due: the next articles to encode, in the order of their time; a live one once in an hour of the clock
 SELECT a.id, a.title, left(a.body, %(lede_chars)s) AS lede, a.language, a.event_time, a.revision
 FROM article a
 WHERE a.encode_due AND a.event_time <= %(as_of)s
+  AND (a.encoded_at IS NULL OR a.live_since IS NULL OR a.encoded_at < date_bin('1 hour', %(now)s::timestamptz, '2000-01-01T00:00Z'))
 ORDER BY a.event_time, a.id
 LIMIT %(most)s;
 
 -- count_due: how many articles wait to be encoded
-SELECT count(*) FROM article WHERE encode_due AND event_time <= %(as_of)s;
+SELECT count(*) FROM article
+WHERE encode_due AND event_time <= %(as_of)s
+  AND (encoded_at IS NULL OR live_since IS NULL OR encoded_at < date_bin('1 hour', %(now)s::timestamptz, '2000-01-01T00:00Z'));
 
 -- mark_encoded: these revisions are encoded; a row edited meanwhile stays due
 UPDATE article a SET encode_due = false
@@ -97,3 +102,7 @@ WHERE a.id = n.id AND a.revision = n.revision;
 INSERT INTO story_article (article_id, event_time)
 SELECT * FROM unnest(%(article_ids)s::bigint[], %(event_times)s::timestamptz[])
 ON CONFLICT (article_id) DO NOTHING;
+
+-- note_encoding: remember when live articles were encoded
+UPDATE article SET encoded_at = %(now)s::timestamptz
+WHERE id = ANY (%(article_ids)s) AND live_since IS NOT NULL;

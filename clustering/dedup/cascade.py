@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
+from clustering.dedup.grouping import Canonical, decide
 from clustering.dedup.near import LEAST_OVERLAP, Body, near_overlap
-from clustering.graph import components
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-    from datetime import datetime
 
     from clustering.store.session import Session
 
@@ -24,13 +22,6 @@ RADIUS_BITS = 16
 _MOST_COMPARED = 10
 #: Least overlap of the sketches of two titles that a person should look at.
 LEAST_TITLE_OVERLAP = 0.4
-
-
-class Canonical(NamedTuple):
-    """The article that another one stands for: its id and the time that ranks it."""
-
-    canonical_id: int
-    event_time: datetime
 
 
 class Twin(NamedTuple):
@@ -51,13 +42,14 @@ class Link(NamedTuple):
 
 
 def fold(session: Session, article_ids: Sequence[int], run_id: int) -> list[Link]:
-    """Fold new articles into the canonical ones they copy; returns the links made.
+    """Fold articles into the canonical ones they copy; returns the links made.
 
+    A stored article that nothing rests on yet may become a duplicate of an earlier one among them.
     What is left and has a title like another's is flagged for review.
 
     Args:
         session: inside a transaction.
-        article_ids: ids of articles that were just added and are no duplicates yet.
+        article_ids: ids of articles that were just added or changed and are no duplicates.
         run_id: run that the links are recorded under.
     """
     left = list(article_ids)
@@ -73,68 +65,25 @@ def fold(session: Session, article_ids: Sequence[int], run_id: int) -> list[Link
     return links
 
 
-def decide(
-    new: Iterable[int],
-    twins: Iterable[tuple[int, int]],
-    canonicals: Mapping[int, Canonical],
-) -> dict[int, int]:
-    """Decide which new articles are duplicates, and of what.
-
-    Articles that share a key form a group. An article that stood there before the batch stays
-    canonical, since stories may rest on it; among new ones it is the earliest, then the lowest id.
-
-    Args:
-        new: ids of the batch's articles.
-        twins: pairs of a new article and any other that shares its key.
-        canonicals: the canonical article of every article named in `twins`.
-
-    Returns:
-        canonical id by duplicate's id.
-    """
-    fresh = frozenset(new)
-    pairs = [(a, canonicals[b].canonical_id) for a, b in twins if canonicals[b].canonical_id != a]
-    ranks = {c.canonical_id: c for c in canonicals.values()}
-    decided: dict[int, int] = {}
-    for group in components(pairs):
-        chief = min(group, key=lambda a: (a in fresh, ranks[a].event_time, a))
-        decided |= {member: chief for member in group if member in fresh and member != chief}
-    return decided
-
-
-def lead(
-    new: Iterable[int], twins: Iterable[Twin], canonicals: Mapping[int, Canonical]
-) -> dict[int, Twin]:
-    """Decide which new articles are near copies of what; unlike `decide`, never through a third.
-
-    A near copy of a near copy may be far from the first, so an article is only ever folded into one
-    that it was compared with, and that stands for itself.
-
-    Args:
-        new: ids of the batch's articles.
-        twins: verified pairs of a new article and one that is canonical or new.
-        canonicals: the canonical article of every article named in `twins`, itself.
-
-    Returns:
-        For each duplicate the twin that it is folded into.
-    """
-    fresh = frozenset(new)
-    rank = {a: (a in fresh, c.event_time, a) for a, c in canonicals.items()}
-    chiefs: dict[int, list[Twin]] = defaultdict(list)
-    for one, other, score in twins:
-        later, earlier = sorted((one, other), key=lambda a: rank[a], reverse=True)
-        chiefs[later].append(Twin(later, earlier, score))
-    decided: dict[int, Twin] = {}
-    for article in sorted(fresh & chiefs.keys(), key=lambda a: rank[a]):
-        standing = [twin for twin in chiefs[article] if twin.other_id not in decided]
-        if standing:
-            decided[article] = min(standing, key=lambda twin: rank[twin.other_id])
-    return decided
-
-
 def _moved(link: Link, folded: Mapping[int, Link]) -> Link:
     """Let a link of an earlier stage lead on where its canonical article was folded since."""
     onward = folded.get(link.canonical_id)
     return link._replace(canonical_id=onward.canonical_id) if onward else link
+
+
+def still_copies(session: Session, stage: str, duplicate_ids: Sequence[int]) -> set[int]:
+    """Return those of some duplicates that a stage, asked again, finds to copy their group."""
+    twins = _twins(session, stage, duplicate_ids)
+    canonicals = _canonicals(session, {article for a, b, _ in twins for article in (a, b)})
+    if stage == NEAR_STAGE:
+        twins = _verified(session, twins, canonicals)
+    found = {a for twin in twins for a in twin[:2] if _in_one_group(twin, canonicals)}
+    return found & set(duplicate_ids)
+
+
+def _in_one_group(twin: Twin, canonicals: Mapping[int, Canonical]) -> bool:
+    a, b, _ = twin
+    return canonicals[a].canonical_id == canonicals[b].canonical_id
 
 
 def _fold_stage(
@@ -144,13 +93,14 @@ def _fold_stage(
     if not twins:
         return []
     canonicals = _canonicals(session, {article for a, b, _ in twins for article in (a, b)})
-    if stage == NEAR_STAGE:
-        verified = _verified(session, twins, canonicals)
-        decided = lead(article_ids, verified, canonicals)
-        links = [Link(a, twin.other_id, stage, twin.score) for a, twin in decided.items()]
-    else:
-        pairs = [(a, b) for a, b, _ in twins]
-        links = [Link(a, c, stage) for a, c in decide(article_ids, pairs, canonicals).items()]
+    near = stage == NEAR_STAGE
+    if near:
+        twins = _verified(session, twins, canonicals)
+    scores = {frozenset(twin[:2]): twin.score for twin in twins} if near else {}
+    apart = _held_apart(session, stage, canonicals)
+    # A near copy of a near copy may be far from the first: only what was compared is folded.
+    decided = decide([twin[:2] for twin in twins], canonicals, apart, chained=not near)
+    links = [Link(a, c, stage, scores.get(frozenset((a, c)), 1.0)) for a, c in decided.items()]
     _link(session, links, run_id)
     return links
 
@@ -169,7 +119,9 @@ def _twins(session: Session, stage: str, article_ids: Sequence[int]) -> list[Twi
 
 def _canonicals(session: Session, article_ids: Iterable[int]) -> dict[int, Canonical]:
     rows = session.rows("canonicals", article_ids=sorted(article_ids))
-    found = {row.article_id: Canonical(row.canonical_id, row.event_time) for row in rows}
+    found = {
+        row.article_id: Canonical(row.canonical_id, row.event_time, row.settled) for row in rows
+    }
     return {canonical.canonical_id: canonical for canonical in found.values()} | found
 
 
@@ -182,6 +134,14 @@ def _verified(
     bodies = {row.id: Body(row.body) for row in session.rows("bodies", article_ids=wanted)}
     scored = ((a, b, near_overlap(bodies[a], bodies[b])) for a, b in sorted(pairs) if a != b)
     return [Twin(a, b, score) for a, b, score in scored if score is not None]
+
+
+def _held_apart(
+    session: Session, stage: str, canonicals: Mapping[int, Canonical]
+) -> list[tuple[int, int]]:
+    """Return the canonical articles whose groups a judgement, or an undone link of the stage, keeps apart."""
+    ids = sorted({canonical.canonical_id for canonical in canonicals.values()})
+    return [tuple(row) for row in session.rows("held_apart", canonical_ids=ids, stage=stage)]
 
 
 def _link(session: Session, links: Sequence[Link], run_id: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -28,19 +29,30 @@ _DENSE = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]")
 
 def keys_of(article: Article, identity_params: frozenset[str] = frozenset()) -> Keys:
     """Return the keys of an article; `identity_params` as in `normalise_url`."""
-    normalised = normalise_url(article.url, identity_params) if article.url else None
     canonical = _telling_text(article.body)
     near = NO_NEAR_KEYS if canonical is None else near_keys(canonical)
     return Keys(
         entry_hash=_digest(
             article.title.strip(), article.body.strip(), (article.url or "").strip()
         ),
-        url_hash=_digest(normalised) if normalised and names_an_article(normalised) else None,
+        url_hash=url_hash(article.url, identity_params),
         content_hash=None if canonical is None else _digest(canonical),
         simhash=near.simhash,
         bands=near.bands,
         title_sketch=title_sketch(article.title),
     )
+
+
+def address_keys(keys: Keys) -> Keys:
+    """Return the keys of an article whose text changes all the time: only its address tells what it is."""
+    near = NO_NEAR_KEYS
+    return replace(keys, content_hash=None, simhash=near.simhash, bands=near.bands, title_sketch=())
+
+
+def url_hash(url: str | None, identity_params: frozenset[str] = frozenset()) -> UUID | None:
+    """Return the hash of a normalised address, or None where it is none or a front page."""
+    normalised = normalise_url(url, identity_params) if url else None
+    return _digest(normalised) if normalised and names_an_article(normalised) else None
 
 
 def content_hash(body: str) -> UUID | None:

@@ -56,6 +56,23 @@ class Entry:
     first_seen: datetime
 
 
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """An article that the database has.
+
+    Attributes:
+        id: its id.
+        content: what later fetches may change.
+        is_live: whether it is known by its address, and its text changes all the time.
+        is_duplicate: whether another stands for it.
+    """
+
+    id: int
+    content: Content
+    is_live: bool
+    is_duplicate: bool
+
+
 def content_of(article: Article) -> Content:
     """Return the part of an article that later fetches may change."""
     return Content(article.url, article.title, article.body, article.author, article.published_at)
@@ -87,15 +104,17 @@ def feed_ids(session: Session, addresses: Iterable[str]) -> dict[str, int]:
     return found
 
 
-def known(session: Session, keys: Sequence[Key]) -> dict[Key, tuple[int, Content]]:
-    """Return the id and stored content of those articles that the database has."""
+def known(session: Session, keys: Sequence[Key]) -> dict[Key, Stored]:
+    """Return the stored state of those articles that the database has."""
     rows = session.rows(
         "known_articles", feed_ids=[key.feed_id for key in keys], guids=[key.guid for key in keys]
     )
     return {
-        Key(row.feed_id, row.guid): (
+        Key(row.feed_id, row.guid): Stored(
             row.id,
             Content(row.url, row.title, row.body, row.author, row.published_at),
+            is_live=row.live_since is not None,
+            is_duplicate=row.is_duplicate,
         )
         for row in rows
     }
