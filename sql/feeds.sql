@@ -8,7 +8,7 @@ SELECT address, title, language, kind, duplicate_window, identity_params FROM fe
 
 -- special_feeds: the feeds whose settings change how their entries are told apart
 SELECT address, title, language, kind, duplicate_window, identity_params FROM feed
-WHERE kind <> 'normal' OR identity_params <> '{}'::text[];
+WHERE kind <> 'normal' OR cardinality(identity_params) > 0;
 
 -- set_feed: write the settings of a feed; unchanged ones are not written
 UPDATE feed SET kind = %(kind)s, duplicate_window = %(duplicate_window)s::interval, identity_params = %(identity_params)s::text[]
