@@ -40,7 +40,7 @@ _TRAILER = re.compile(
     r"|(?:©|\(c\)|copyright\b).{0,160}"
     r"|(?:all rights reserved|continue reading|read more|read the full (?:story|article)|weiterlesen"
     r"|lire la suite|seguir leyendo|leer más|leia mais|continua a leggere|lees verder|läs mer|les mer"
-    r"|læs mere|czytaj więcej|читать далее|читати далі|devamını oku|続きを読む|阅读全文|閱讀全文).{0,20}"
+    r"|læs mere|czytaj więcej|читать далее|читати далі|devam\u0131n\u0131 oku|続きを読む|阅读全文|閱讀全文).{0,20}"
     r"|(?:follow us on|sign up (?:for|to) our|subscribe to our|share this (?:article|story)).{0,120}"
 )
 # A line of its own at the start, with nothing that ends a sentence.

@@ -32,7 +32,7 @@ _WORD_WINDOW, _CHARACTER_WINDOW = 3, 4
 # An end that differs is a signature ("Reporting by …"), up to so many units.
 _SIGNATURE_WORDS, _SIGNATURE_CHARACTERS = 12, 40
 _CASED_SAMPLE_CHARS = 1_000
-_PUNCTUATION = "!\"#%&'()*,-./:;?@[\\]_{}|~<>=+·•…،؛؟。、।॥։՝፣።"
+_PUNCTUATION = "!\"#%&'()*,-./:;?@[\\]_{}|~<>=+·•…،؛؟。、।॥\u0589\u055d፣።"
 
 
 @dataclass(frozen=True)
