@@ -84,8 +84,7 @@ def _bands(pieces: Hashes) -> tuple[int | None, ...]:
     order = np.sort(mixed(pieces + np.uint64(0x9E3779B97F4A7C15)))
     edges = [*np.searchsorted(order, _EDGES).tolist(), len(order)]
     return tuple(
-        _signed(int(order[first])) if first < end else None
-        for first, end in pairwise(edges)
+        _signed(int(order[first])) if first < end else None for first, end in pairwise(edges)
     )
 
 

@@ -6,7 +6,7 @@
 The history is written with COPY. Its articles of the last four days have real bodies and keys, since
 only they can be twins; older ones have random hashes, sketches of real titles, and no body, which no
 stage reads. A fifth of the day are copies: fresh guids, tracking parameters, the same text elsewhere, a
-word changed, a paragraph more.
+word changed, a paragraph more. One in twenty has a title like another's.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ FEEDS = 40
 BATCH = 500
 RECENT = timedelta(days=4)
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
-KINDS = {"entry": 0.04, "url": 0.04, "content": 0.06, "simhash": 0.06, "new": 0.8}
+KINDS = {"entry": 0.04, "url": 0.04, "content": 0.06, "simhash": 0.06, "title": 0.05, "new": 0.75}
 COLUMNS = {
     "feed_id": "int8",
     "guid": "text",
@@ -116,14 +116,16 @@ class Writer:
             return replace(fresh, url=f"{original.url}?utm_source=feed{self.number}")
         if kind == "content":
             return replace(fresh, body=f"{original.body} (Reuters)")
+        if kind == "title":
+            return replace(fresh, title=f"{original.title} {self.text(1)}")
         words = original.body.split()
         words[self.random.randrange(len(words))] = "corrected"
         more = fresh.body[: len(original.body) // 12] if self.random.random() < 0.5 else ""
         return replace(fresh, body=f"{' '.join(words)}\n{more}")
 
-    def day(self, recent: list[Stored]) -> list[Article]:
+    def day(self, recent: list[Stored], candidates: int) -> list[Article]:
         """One day's articles, of each kind its share, in any order."""
-        kinds = self.random.choices(list(KINDS), list(KINDS.values()), k=A_DAY)
+        kinds = self.random.choices(list(KINDS), list(KINDS.values()), k=candidates)
         late = [stored.article for stored in recent if stored.event_time > NOW - timedelta(days=1)]
         return [
             self.article() if kind == "new" else self.copy(kind, self.random.choice(late))
@@ -163,8 +165,10 @@ def load(session: Session, rows: Iterator[tuple[Stored, Keys]], run_id: int) -> 
     return recent
 
 
-def measure(session: Session, stored: int, seed: int = 1) -> dict[str, object]:
-    """Load a history, then take one day in; returns seconds by step and links by stage."""
+def measure(
+    session: Session, stored: int, candidates: int = A_DAY, seed: int = 1
+) -> dict[str, object]:
+    """Load a history, then take one day in; returns seconds by step, links by stage, number of flags."""
     writer = Writer(random.Random(seed))
     session.connection.execute(
         "INSERT INTO feed (address) SELECT generate_series(0, %s)::text", (FEEDS - 1,)
@@ -176,12 +180,19 @@ def measure(session: Session, stored: int, seed: int = 1) -> dict[str, object]:
     recent = load(session, history(writer, stored), run_id)
     seconds = Counter({"load": time.perf_counter() - start})
     links: Counter[str] = Counter()
-    day = writer.day(recent)
+    day = writer.day(recent, candidates)
     for first in range(0, len(day), BATCH):
         links.update(_take_in(session, day[first : first + BATCH], first, run_id, seconds))
     flags = session.connection.execute("SELECT count(*) FROM review_flag").fetchone()[0]
     rounded = {name: round(value, 2) for name, value in seconds.items()}
-    return {"stored": stored, "seconds": rounded, "links": dict(links), "flags": flags}
+    total = round(sum(seconds[step] for step in ("keys", "add", "fold")), 2)
+    return {
+        "stored": stored,
+        "candidates": candidates,
+        "seconds": rounded | {"keys, add and fold": total},
+        "links": dict(links),
+        "flags": flags,
+    }
 
 
 def _take_in(
@@ -217,15 +228,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--stored", type=int, default=1_000_000)
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="stories-bench-", ignore_cleanup_errors=True) as home:
-        with closing(EmbeddedServer(Path(home) / "server")) as server:
-            server.start()
-            make_database(server.dsn("postgres"), "bench")
-            with closing(Session(server.dsn("bench"))) as session:
-                migrate(session)
-                session.register_vectors()
-                json.dump(measure(session, options.stored), sys.stdout, indent=1)
-                print()
+    with (
+        tempfile.TemporaryDirectory(prefix="stories-bench-", ignore_cleanup_errors=True) as home,
+        closing(EmbeddedServer(Path(home) / "server")) as server,
+    ):
+        server.start()
+        make_database(server.dsn("postgres"), "bench")
+        with closing(Session(server.dsn("bench"))) as session:
+            migrate(session)
+            session.register_vectors()
+            json.dump(measure(session, options.stored), sys.stdout, indent=1)
+            print()
 
 
 if __name__ == "__main__":

@@ -157,9 +157,7 @@ def test_twins_are_looked_up_by_their_hash(history, name, alias, index):
 
 def whole_scans(plan: list[dict], table: str = "article") -> list[dict]:
     return [
-        node
-        for node in plan
-        if node["Node Type"] == "Seq Scan" and node["Relation Name"] == table
+        node for node in plan if node["Node Type"] == "Seq Scan" and node["Relation Name"] == table
     ]
 
 
