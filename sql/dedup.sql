@@ -54,17 +54,21 @@ INSERT INTO review_flag (a_id, b_id, stage, score, threshold, run_id)
 SELECT DISTINCT least(a.id, o.id), greatest(a.id, o.id), 'title', s.score, %(threshold)s::real, %(run_id)s
 FROM article a
 JOIN feed f ON f.id = a.feed_id
-CROSS JOIN LATERAL generate_series(
-    sketch_span(a.event_time - f.duplicate_window), sketch_span(a.event_time + f.duplicate_window)
-) AS span
-JOIN article o
+CROSS JOIN LATERAL (
+    SELECT o.id, o.title_sketch
+    FROM article o
     -- Whoever shares the threshold's part of a sketch has one of any hashes more than the rest of it.
-    ON sketch_keys(o.title_sketch, sketch_span(o.event_time)) && sketch_keys(
-        a.title_sketch[: cardinality(a.title_sketch) - ceil(cardinality(a.title_sketch) * %(threshold)s::real - 0.001)::integer + 1],
-        span
+    WHERE sketch_keys(o.title_sketch, o.event_time, o.event_time) && sketch_keys(
+        a.title_sketch[
+            : cardinality(a.title_sketch) - ceil(cardinality(a.title_sketch) * %(threshold)s::real - 0.001)::integer + 1
+        ],
+        a.event_time - f.duplicate_window,
+        a.event_time + f.duplicate_window
     )
     AND o.event_time BETWEEN a.event_time - f.duplicate_window AND a.event_time + f.duplicate_window
     AND o.id <> a.id
+    OFFSET 0 -- the index first: to the planner the window alone looks as narrow
+) o
 CROSS JOIN LATERAL (
     SELECT count(*)::real AS shared FROM unnest(a.title_sketch) AS hash WHERE hash = ANY (o.title_sketch)
 ) c

@@ -15,7 +15,11 @@ _MARKS = (
 )
 # A search for the few that there are; str.translate looks every character up, five times as slow.
 _MARK = re.compile(f"[{''.join(_MARKS)}]")
-_SILENT_ELEMENT = re.compile(r"<(script|style)\b.*?</\1\s*>|<!--.*?-->", re.IGNORECASE | re.DOTALL)
+_SILENT = re.compile(r"<(script|style)\b|<!--", re.IGNORECASE)
+_SILENT_END = {
+    name: re.compile(end, re.IGNORECASE)
+    for name, end in {"script": r"</script\s*>", "style": r"</style\s*>", "": "-->"}.items()
+}
 # Tags inside a word or a sentence leave no gap; every other one ends what stood before it.
 _INLINE_TAG = re.compile(
     r"</?(?:a|abbr|b|cite|code|em|font|i|mark|s|small|span|strong|sub|sup|u)(?:\s[^<>]*)?/?>",
@@ -40,7 +44,7 @@ _TRAILER = re.compile(
     r"|(?:©|\(c\)|copyright\b).{0,160}"
     r"|(?:all rights reserved|continue reading|read more|read the full (?:story|article)|weiterlesen"
     r"|lire la suite|seguir leyendo|leer más|leia mais|continua a leggere|lees verder|läs mer|les mer"
-    r"|læs mere|czytaj więcej|читать далее|читати далі|devamını oku|続きを読む|阅读全文|閱讀全文).{0,20}"
+    r"|læs mere|czytaj więcej|читать далее|читати далі|devam\u0131n\u0131 oku|続きを読む|阅读全文|閱讀全文).{0,20}"
     r"|(?:follow us on|sign up (?:for|to) our|subscribe to our|share this (?:article|story)).{0,120}"
 )
 # A line of its own at the start, with nothing that ends a sentence.
@@ -53,9 +57,20 @@ def canonical_text(text: str) -> str:
     No HTML, NFKC, case folded, one kind of quote, dash and space, nothing invisible, no byline, no
     lines of the publishing system and no attribution at the end. Applying it twice changes nothing.
     """
-    settled = _casefolded(normal_text(plain_text(text)))
+    settled = _casefolded(settled_text(text))
     lines = [" ".join(line.split()) for line in settled.splitlines()]
     return _without_attribution(" ".join(_own_lines([line for line in lines if line])))
+
+
+def settled_text(text: str) -> str:
+    """Return text in NFKC without HTML, with one kind of quote and dash; case and line breaks stay."""
+    for _ in range(_MOST_ROUNDS):
+        again = unicodedata.normalize("NFKC", plain_text(text))
+        again = _MARK.sub(lambda found: _MARKS[found[0]], again)
+        if again == text:
+            break
+        text = again
+    return text
 
 
 def plain_text(text: str) -> str:
@@ -72,11 +87,6 @@ def plain_text(text: str) -> str:
     return text
 
 
-def normal_text(text: str) -> str:
-    """Return text in NFKC with one kind of quote and dash and nothing invisible; case and lines stay."""
-    return _MARK.sub(lambda found: _MARKS[found[0]], unicodedata.normalize("NFKC", text))
-
-
 def _casefolded(text: str) -> str:
     # Case folding may undo a composition (NFKC of the folded text is what Unicode calls NFKC_Casefold).
     return unicodedata.normalize("NFKC", text.casefold())
@@ -84,11 +94,23 @@ def _casefolded(text: str) -> str:
 
 def _unmarked(text: str) -> str:
     if "<" in text:
-        text = _INLINE_TAG.sub("", _SILENT_ELEMENT.sub(" ", text))
+        text = _INLINE_TAG.sub("", _without_silent(text))
         text = _TAG.sub("\n", text)
     if "&" in text:
         text = _ENTITY.sub(lambda found: html.unescape(found[0]), _AMPERSANDS.sub("&amp;", text))
     return text
+
+
+def _without_silent(text: str) -> str:
+    """Return HTML without scripts, styles and comments, up to the first that is never closed."""
+    kept, end = [], 0
+    while opening := _SILENT.search(text, end):
+        closing = _SILENT_END[(opening[1] or "").lower()].search(text, opening.end())
+        if closing is None:
+            break
+        kept.append(text[end : opening.start()])
+        end = closing.end()
+    return " ".join([*kept, text[end:]])
 
 
 def _own_lines(lines: list[str]) -> list[str]:

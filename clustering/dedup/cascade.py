@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from clustering.dedup.flags import LEAST_TITLE_OVERLAP
 from clustering.dedup.grouping import Canonical, decide
 from clustering.dedup.near import LEAST_OVERLAP, Body, near_overlap
 
@@ -20,8 +21,6 @@ STAGES = (*EXACT_STAGES, NEAR_STAGE)
 RADIUS_BITS = 16
 # Of a template's many variants only so many are compared with a new one; a copy is among the nearest.
 _MOST_COMPARED = 10
-#: Least overlap of the sketches of two titles that a person should look at.
-LEAST_TITLE_OVERLAP = 0.4
 
 
 class Twin(NamedTuple):

@@ -67,7 +67,7 @@ def content_hash(body: str) -> UUID | None:
 
 def min_body_chars(text: str) -> int:
     """Return how many characters a body must have to be hashed: fewer where half of them are of a dense script."""
-    dense = len(_DENSE.findall(text))
+    dense = 0 if text.isascii() else len(_DENSE.findall(text))
     return DENSE_SCRIPT_MIN_BODY_CHARS if 2 * dense >= len(text) else MIN_BODY_CHARS
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clustering.dedup.canonical import canonical_text, normal_text, plain_text
+from clustering.dedup.canonical import canonical_text, settled_text
 from clustering.dedup.shingles import shingles
 
 if TYPE_CHECKING:
@@ -32,7 +32,9 @@ _WORD_WINDOW, _CHARACTER_WINDOW = 3, 4
 # An end that differs is a signature ("Reporting by …"), up to so many units.
 _SIGNATURE_WORDS, _SIGNATURE_CHARACTERS = 12, 40
 _CASED_SAMPLE_CHARS = 1_000
-_PUNCTUATION = "!\"#%&'()*,-./:;?@[\\]_{}|~<>=+·•…،؛؟。、।॥։՝፣።"
+_CLOSING = "\"')]"
+_SENTENCE_ENDS = frozenset(".!?:")
+_PUNCTUATION = "!\"#%&'()*,-./:;?@[\\]_{}|~<>=+·•…،؛؟。、।॥\u0589\u055d፣።"
 
 
 @dataclass(frozen=True)
@@ -68,18 +70,28 @@ class Body:
         return [part for part in stripped if part and not part.isspace()]
 
     @cached_property
-    def lower(self) -> frozenset[str] | None:
-        """Words that occur without a capital, case folded; None for a script that has no case."""
-        settled = normal_text(plain_text(self.text))
+    def common(self) -> frozenset[str] | None:
+        """Words that are no names, case folded: they occur in lower case, and capitalised at most where a sentence begins.
+
+        None for a script that has no case.
+        """
+        settled = settled_text(self.text)
         sample = settled[:_CASED_SAMPLE_CHARS]
         if 3 * sum(map(str.islower, sample)) < len(sample):
             return None
-        words = {word.strip(_PUNCTUATION) for word in settled.split()}
-        return frozenset(word.casefold() for word in words if word == word.lower())
+        lower, named, begins = set(), set(), True
+        for word in settled.split():
+            bare = word.strip(_PUNCTUATION)
+            if bare == bare.lower():
+                lower.add(bare.casefold())
+            elif not begins:
+                named.add(bare.casefold())
+            begins = word.rstrip(_CLOSING)[-1:] in _SENTENCE_ENDS
+        return frozenset(lower - named)
 
     def is_specific(self, word: str) -> bool:
-        """Tell whether a word may be a name or a number: digits, always capitalised, or of a script without case."""
-        return self.lower is None or word not in self.lower or any(map(str.isdigit, word))
+        """Tell whether a word may be a name or a number: with digits, no common word, or of a script without case."""
+        return self.common is None or word not in self.common or any(map(str.isdigit, word))
 
 
 def overlap(one: Body, other: Body) -> float:

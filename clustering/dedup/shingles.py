@@ -43,7 +43,9 @@ _LONG = re.compile(r"[\u0b80-\u0d7f\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff]")
 _IN_WORD = np.uint64(0x5851F42D4C957F2D)
 _IN_SHINGLE = np.uint64(0xD6E8FEB86659FD93)
 _LONGEST_WORD = 64
+# Next to no marks stand between these code points (letters of Asia); emoji and the like between those.
 _LETTERS_FROM, _LETTERS_TO = 0x3040, 0xFB00
+_PICTURES_FROM, _PICTURES_TO = 0x1F000, 0x20000
 
 
 def script_of(canonical: str) -> Script:
@@ -90,17 +92,16 @@ def _windows(units: Hashes, size: int) -> Hashes:
 def _words(text: str) -> Hashes:
     codes = _codes(text)
     separates = _separates(codes)
-    starts = ~separates
+    inside = ~separates
+    starts = inside.copy()
     starts[1:] &= separates[:-1]
-    (first,) = np.nonzero(starts[~separates])
+    letters = codes[inside].astype(np.uint64)
+    first = np.flatnonzero(starts[inside])
     if not len(first):
-        return np.zeros(0, np.uint64)
-    letters = codes[~separates].astype(np.uint64)
-    lengths = np.diff(first, append=len(letters))
-    places = np.arange(len(letters)) - np.repeat(first, lengths)
-    return mixed(
-        np.add.reduceat((letters + np.uint64(1)) * _powers()[places % _LONGEST_WORD], first)
-    )
+        return letters
+    places = np.arange(len(letters)) - first[np.cumsum(starts[inside]) - 1]
+    weighted = (letters + np.uint64(1)) * _powers()[places % _LONGEST_WORD]
+    return mixed(np.add.reduceat(weighted, first))
 
 
 def _characters(text: str) -> Hashes:
@@ -115,7 +116,9 @@ def _codes(text: str) -> NDArray[np.uint32]:
 def _separates(codes: NDArray[np.uint32]) -> NDArray[np.bool_]:
     """Tell for each code point whether it stands between words: a space, mark of punctuation or symbol."""
     table = _separators()
-    beyond = (codes >= 0x1F000) & (codes < 0x20000)  # pictures
+    if not len(codes) or codes.max() < len(table):
+        return table[codes]
+    beyond = (codes >= _PICTURES_FROM) & (codes < _PICTURES_TO)
     return table[np.minimum(codes, len(table) - 1)] | beyond
 
 
@@ -130,4 +133,4 @@ def _separators() -> NDArray[np.bool_]:
 
 @cache
 def _powers() -> Hashes:
-    return np.cumprod(np.full(_LONGEST_WORD, _IN_WORD))
+    return np.cumprod(np.full(_LONGEST_WORD, _IN_WORD), dtype=np.uint64)

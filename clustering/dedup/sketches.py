@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -19,6 +20,7 @@ BANDS = 4
 SKETCH_HASHES = 32
 # Features that are unpacked at once: 65,536 take 16 MiB.
 _AT_ONCE = 65_536
+_EDGES = np.arange(BANDS, dtype=np.uint64) * np.uint64(2**64 // BANDS)
 
 
 class Near(NamedTuple):
@@ -80,9 +82,10 @@ def _bands(pieces: Hashes) -> tuple[int | None, ...]:
     """
     # Not the hash itself: its bits make the SimHash.
     order = np.sort(mixed(pieces + np.uint64(0x9E3779B97F4A7C15)))
-    edges = np.arange(1, BANDS, dtype=np.uint64) * np.uint64(2**64 // BANDS)
-    parts = np.split(order, np.searchsorted(order, edges))
-    return tuple(_signed(int(part[0])) if len(part) else None for part in parts)
+    edges = [*np.searchsorted(order, _EDGES).tolist(), len(order)]
+    return tuple(
+        _signed(int(order[first])) if first < end else None for first, end in pairwise(edges)
+    )
 
 
 def _signed(value: int) -> int:

@@ -17,12 +17,16 @@ CREATE INDEX article_band_4 ON article (band_4, event_time) WHERE band_4 IS NOT 
 
 -- GIN knows no ranges: a hash is looked up together with the span of four days that its article lies in, so
 -- that a phrase of ten years' headlines costs no more than one of this week's. Spans count from 1970.
-CREATE FUNCTION sketch_span(at timestamptz) RETURNS integer LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
-RETURN floor(extract(epoch FROM at) / 345600)::integer;
-CREATE FUNCTION sketch_keys(sketch bigint[], span integer) RETURNS bigint[] LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
-RETURN ARRAY(SELECT hash # (span::bigint << 40) FROM unnest(sketch) AS hash);
+CREATE FUNCTION sketch_keys(sketch bigint[], earliest timestamptz, latest timestamptz) RETURNS bigint[]
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+RETURN ARRAY(
+    SELECT hash # (span << 40)
+    FROM unnest(sketch) AS hash, generate_series(
+        floor(extract(epoch FROM earliest) / 345600)::bigint, floor(extract(epoch FROM latest) / 345600)::bigint
+    ) AS span
+);
 -- Without a list of pending entries: that would be read from end to end by every search.
-CREATE INDEX article_title_sketch ON article USING gin (sketch_keys(title_sketch, sketch_span(event_time)))
+CREATE INDEX article_title_sketch ON article USING gin (sketch_keys(title_sketch, event_time, event_time))
     WITH (fastupdate = off);
 
 ALTER TABLE duplicate_link DROP CONSTRAINT duplicate_link_stage_check;

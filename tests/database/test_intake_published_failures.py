@@ -98,7 +98,7 @@ def test_an_archive_of_600_under_fresh_guids_is_duplicates_and_its_next_fetch_wr
 
 def test_guids_are_of_their_feed_whatever_they_look_like(session, feed):
     articles = [
-        Article("Flood", id=guid, source=source)
+        Article(f"Flood {guid!r}", id=guid, source=source)
         for source in ("a", "b")
         for guid in ("7", "/news/7", "0", "7 ")
     ]
@@ -110,7 +110,7 @@ def test_a_missing_guid_is_the_normalised_address_else_title_and_date(session, f
     first = [Article("Flood", url="https://www.a.org/1?utm_source=x"), Article("Fire")]
     again = [Article("Flood", url="http://a.org/1#top"), Article("Fire")]
     assert feed(first) == {"new": 2}
-    assert column(session, "guid") == ["https://a.org/1", "Fire None"]
+    assert sorted(column(session, "guid")) == ["Fire None", "https://a.org/1"]
     assert feed(again) == {"changed": 1, "unchanged": 1}
     dated = Article("Fire", published_at=NOON)
     assert feed([dated]) == {"new": 1}
