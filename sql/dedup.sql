@@ -102,7 +102,7 @@ WHERE d.canonical_id = n.article_id AND d.retracted_at IS NULL;
 -- spare_encoding: duplicates are never encoded
 UPDATE article SET encode_due = false WHERE id = ANY (%(article_ids)s) AND encode_due;
 
--- held_apart: those of some canonical articles whose groups must not become one: a judgement says that they report different events, or a link of this stage between them was undone
+-- held_apart: those of some canonical articles whose groups must not become one: a judgement says that they report different events, or a link of one of these stages between them was undone
 WITH member AS (
     SELECT c.id AS canonical_id, c.id AS article_id FROM unnest(%(canonical_ids)s::bigint[]) AS c (id)
     UNION ALL
@@ -117,7 +117,7 @@ UNION
 SELECT m.canonical_id, n.canonical_id
 FROM member m
 JOIN duplicate_link d
-    ON d.article_id = m.article_id AND d.stage = %(stage)s AND d.retracted_at IS NOT NULL AND NOT d.lapsed
+    ON d.article_id = m.article_id AND d.stage = ANY (%(stages)s::text[]) AND d.retracted_at IS NOT NULL AND NOT d.lapsed
 JOIN member n ON n.article_id IN (d.canonical_id, d.folded_into);
 
 -- duplicate_links: links between duplicates and canonical articles that meet all conditions given, the latest first

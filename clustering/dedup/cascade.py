@@ -140,7 +140,9 @@ def _held_apart(
 ) -> list[tuple[int, int]]:
     """Return the canonical articles whose groups a judgement, or an undone link of the stage, keeps apart."""
     ids = sorted({canonical.canonical_id for canonical in canonicals.values()})
-    return [tuple(row) for row in session.rows("held_apart", canonical_ids=ids, stage=stage)]
+    # Who undid a link between equal texts would undo one between texts that are nearly equal.
+    stages = ["content", stage] if stage == NEAR_STAGE else [stage]
+    return [tuple(row) for row in session.rows("held_apart", canonical_ids=ids, stages=stages)]
 
 
 def _link(session: Session, links: Sequence[Link], run_id: int) -> None:

@@ -42,7 +42,8 @@ class Duplicates(Opened):
         """Take back the links that `duplicates` returns for a filter.
 
         Each duplicate is an article of its own again: the next run encodes and places it. Its stage
-        never folds the pair again, neither directly nor through a third article; another stage may.
+        never folds the pair again, neither directly nor through a third article; another stage may,
+        but `simhash` not after `content`.
 
         Raises:
             InvalidInput: the filter has no condition, or asks for links that were taken back.

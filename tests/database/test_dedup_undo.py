@@ -9,7 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from worlds import at, turned
 
-from clustering.dedup.cascade import fold
+from clustering.dedup.cascade import _held_apart, fold
+from clustering.dedup.grouping import Canonical
 from clustering.dedup.links import LinkFilter, find_links, link_between, path, retract, root
 from clustering.dedup.review import Judgement, flagged_pairs, judge
 from clustering.errors import InvalidInput, NotFoundError
@@ -98,6 +99,18 @@ def test_another_stage_may_fold_an_undone_pair(world):
     assert stages == ["url", "content"]
     undo(world, copy)
     assert folded(world, copy) == {}
+
+
+def test_who_undid_equal_texts_is_not_asked_again_when_they_are_nearly_equal(world):
+    first, copy = article(world, 0, content=1), article(world, 1, content=1)
+    folded(world, first, copy)
+    undo(world, copy)
+    standing = {number: Canonical(number, at(0)) for number in (first, copy)}
+    held = {
+        stage: _held_apart(world.session, stage, standing)
+        for stage in ("url", "content", "simhash")
+    }
+    assert held == {"url": [], "content": [(copy, first)], "simhash": [(copy, first)]}
 
 
 def test_a_lapsed_link_bars_nothing(world):
@@ -238,19 +251,19 @@ def test_the_same_verdict_again_writes_nothing(world):
 
 
 @pytest.mark.parametrize(
-    ("a", "b", "verdict", "by", "error"),
+    ("judgement", "error"),
     [
-        (1, 1, "same", "ann", InvalidInput),
-        (1, 2, "alike", "ann", InvalidInput),
-        (1, 2, "same", " ", InvalidInput),
-        (1, 77, "same", "ann", NotFoundError),
-        (78, 2, "different", "ann", NotFoundError),
+        ((1, 1, "same", "ann"), InvalidInput),
+        ((1, 2, "alike", "ann"), InvalidInput),
+        ((1, 2, "same", " "), InvalidInput),
+        ((1, 77, "same", "ann"), NotFoundError),
+        ((78, 2, "different", "ann"), NotFoundError),
     ],
 )
-def test_a_verdict_that_makes_no_sense_is_refused(world, a, b, verdict, by, error):
+def test_a_verdict_that_makes_no_sense_is_refused(world, judgement, error):
     assert [article(world, 0), article(world, 1)] == [1, 2]
     with pytest.raises(error):
-        decide(world, a, b, verdict, by)
+        decide(world, *judgement)
     assert world.one("SELECT count(*) FROM judgement") == 0
 
 

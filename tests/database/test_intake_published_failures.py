@@ -113,7 +113,7 @@ def test_a_missing_guid_is_the_normalised_address_else_title_and_date(session, f
     assert sorted(column(session, "guid")) == ["Fire None", "https://a.org/1"]
     assert feed(again) == {"changed": 1, "unchanged": 1}
     dated = Article("Fire", published_at=NOON)
-    assert feed([dated]) == {"new": 1}
+    assert feed([dated]) == {"duplicate": 1}, "another guid, but nothing else that is new"
     assert feed([dated]) == {"unchanged": 1}
 
 
@@ -145,7 +145,9 @@ def test_a_tracking_variant_is_the_same_article(session, feed, variant):
     assert links(session) == [("2", "1", "url")]
 
 
-@pytest.mark.parametrize("name", ["id", "p", "article", "story", "docid", "idx", "a_id", "n", "ref"])
+@pytest.mark.parametrize(
+    "name", ["id", "p", "article", "story", "docid", "idx", "a_id", "n", "ref"]
+)
 def test_an_id_in_the_query_never_collapses_a_site(session, feed, name):
     site = [
         Article(f"Report {n}", url=f"https://a.org/read?{name}={n}", source="a") for n in range(5)
@@ -154,7 +156,9 @@ def test_an_id_in_the_query_never_collapses_a_site(session, feed, name):
     assert links(session) == []
 
 
-def test_an_id_in_a_parameter_that_looks_like_tracking_is_kept_where_the_feed_says_so(session, feed):
+def test_an_id_in_a_parameter_that_looks_like_tracking_is_kept_where_the_feed_says_so(
+    session, feed
+):
     site = [Article(f"Report {n}", url=f"https://a.org/?spm={n}", source="a") for n in range(3)]
     settings(session, "a", identity_params=["spm"])
     assert feed(site) == {"new": 3}

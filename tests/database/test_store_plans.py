@@ -183,7 +183,9 @@ def test_what_waits_is_found_by_the_index_of_what_waits(history):
     far = datetime(2100, 1, 1, tzinfo=UTC)
     plan = explain(history, "next_slice", slice_values(history, far))
     assert indexes(plan) == {"story_article_pending"}
-    plan = explain(history, "articles_due", {"as_of": far, "now": far, "lede_chars": 600, "most": 100})
+    plan = explain(
+        history, "articles_due", {"as_of": far, "now": far, "lede_chars": 600, "most": 100}
+    )
     assert indexes(plan) == {"article_encode_due"}
     plan = explain(history, "count_due", {"as_of": far, "now": far})
     assert indexes(plan) == {"article_encode_due"}
