@@ -60,7 +60,7 @@ CROSS JOIN LATERAL (
     -- Whoever shares the threshold's part of a sketch has one of any hashes more than the rest of it.
     WHERE sketch_keys(o.title_sketch, o.event_time, o.event_time) && sketch_keys(
         a.title_sketch[
-            : cardinality(a.title_sketch) - ceil(cardinality(a.title_sketch) * %(threshold)s::real - 0.001)::integer + 1
+            : cardinality(a.title_sketch) - ceil(cardinality(a.title_sketch) * %(threshold)s::double precision - 0.001)::integer + 1
         ],
         a.event_time - f.duplicate_window,
         a.event_time + f.duplicate_window
@@ -70,12 +70,12 @@ CROSS JOIN LATERAL (
     OFFSET 0 -- the index first: to the planner the window alone looks as narrow
 ) o
 CROSS JOIN LATERAL (
-    SELECT count(*)::real AS shared FROM unnest(a.title_sketch) AS hash WHERE hash = ANY (o.title_sketch)
+    SELECT count(*)::double precision AS shared FROM unnest(a.title_sketch) AS hash WHERE hash = ANY (o.title_sketch)
 ) c
 CROSS JOIN LATERAL (
     SELECT c.shared / (cardinality(a.title_sketch) + cardinality(o.title_sketch) - c.shared) AS score
 ) s
-WHERE a.id = ANY (%(article_ids)s) AND s.score >= %(threshold)s::real
+WHERE a.id = ANY (%(article_ids)s) AND s.score >= %(threshold)s::double precision
     AND NOT EXISTS (SELECT FROM duplicate_link d WHERE d.article_id = o.id AND d.retracted_at IS NULL)
 ON CONFLICT (a_id, b_id, stage) DO NOTHING;
 

@@ -76,8 +76,7 @@ class Body:
         None for a script that has no case.
         """
         settled = settled_text(self.text)
-        sample = settled[:_CASED_SAMPLE_CHARS]
-        if 3 * sum(map(str.islower, sample)) < len(sample):
+        if not _has_case(settled[:_CASED_SAMPLE_CHARS]):
             return None
         lower, named, begins = set(), set(), True
         for word in settled.split():
@@ -117,6 +116,12 @@ def near_overlap(one: Body, other: Body) -> float | None:
     score = overlap(one, other)
     is_copy = score >= LEAST_OVERLAP and exchanged(one, other) <= MOST_EXCHANGED
     return score if is_copy else None
+
+
+def _has_case(sample: str) -> bool:
+    """Tell whether a text is written in small letters and some capitals; Georgian has the small ones alone."""
+    lower, upper = sum(map(str.islower, sample)), sum(map(str.isupper, sample))
+    return 3 * lower >= len(sample) and 200 * upper >= len(sample)
 
 
 def _only_in(one: Body, other: Body) -> set[str]:

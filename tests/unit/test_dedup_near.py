@@ -213,6 +213,25 @@ def test_where_there_are_no_capitals_every_word_may_be_a_name():
     assert not near(ARABIC, twice)
 
 
+@pytest.mark.parametrize(
+    ("text", "word", "specific"),
+    [
+        (WIRE, "brenn", True),
+        (WIRE, "friday", True),
+        (WIRE, "schools", True),
+        (WIRE, "the", False),
+        (WIRE, "rose", False),
+        (f"{WIRE} The rose garden of Rose Hill is shut.", "rose", True),
+        (f"{WIRE} At 9pm it was over.", "9pm", True),
+        (ARABIC, "النهر", True),
+        (WIRE.upper(), "rose", True),
+        ("მდინარე ღამით ორი მეტრით ავიდა. " * 20, "ორი", True),
+    ],
+)
+def test_what_may_be_a_name_or_a_number(text, word, specific):
+    assert Body(text).is_specific(word) == specific
+
+
 def test_a_text_that_repeats_itself_counts_each_time():
     line = "The river rose two metres and the lower town was cleared. "
     one = line * 10
