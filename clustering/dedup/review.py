@@ -74,7 +74,7 @@ class Judgement:
     by: str
 
 
-def flagged_pairs(
+def queued_pairs(
     session: Session, *, decided: bool = False, most: int | None = None
 ) -> list[FlaggedPair]:
     """Return pairs of the review queue, the latest first.

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clustering.dedup.links import LinkFilter, find_links, retract
-from clustering.dedup.review import Judgement, flagged_pairs, judge
+from clustering.dedup.review import Judgement, queued_pairs, judge
 from clustering.engine.opened import Opened
 from clustering.errors import InvalidInput, NotFoundError
 from clustering.stories.refresh import recount_sources
@@ -88,7 +88,7 @@ class Duplicates(Opened):
             decided: those that somebody decided, instead of those that wait.
             limit: at most so many; None for all.
         """
-        return flagged_pairs(self._database.session, decided=decided, most=limit)
+        return queued_pairs(self._database.session, decided=decided, most=limit)
 
     def judge(self, a_id: int, b_id: int, verdict: Verdict, *, by: str) -> None:
         """Say whether two articles report one event; a later verdict replaces an earlier one.

@@ -12,7 +12,7 @@ from worlds import at, turned
 from clustering.dedup.cascade import _held_apart, fold
 from clustering.dedup.grouping import Canonical
 from clustering.dedup.links import LinkFilter, find_links, link_between, path, retract, root
-from clustering.dedup.review import Judgement, flagged_pairs, judge
+from clustering.dedup.review import Judgement, queued_pairs, judge
 from clustering.errors import InvalidInput, NotFoundError
 
 
@@ -278,12 +278,12 @@ def test_the_queue_has_what_waits_and_what_was_decided(world):
             world.run_id(),
         )
     decide(world, third, other, "same", "ann")
-    (waits,) = flagged_pairs(world.session)
+    (waits,) = queued_pairs(world.session)
     assert (waits.a.id, waits.b.id, waits.a.title, waits.a.source) == (one, other, "One", "a")
     assert (waits.stage, waits.score, waits.verdict) == ("title", 0.5, None)
-    (decided,) = flagged_pairs(world.session, decided=True)
+    (decided,) = queued_pairs(world.session, decided=True)
     assert (decided.a.id, decided.verdict, decided.judged_by) == (other, "same", "ann")
-    assert flagged_pairs(world.session, most=1) == [waits]
+    assert queued_pairs(world.session, most=1) == [waits]
 
 
 KEY = st.one_of(st.none(), st.integers(0, 2))

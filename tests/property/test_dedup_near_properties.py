@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clustering.dedup.canonical import canonical_text, plain_text
-from clustering.dedup.cascade import Canonical, Twin, lead
 from clustering.dedup.flags import LabelledTitle, flagged_pairs, score_flags
+from clustering.dedup.grouping import Canonical, decide
 from clustering.dedup.near import Body, exchanged, overlap
 from clustering.dedup.shingles import script_of, shingles
 from clustering.dedup.sketches import near_keys, simhash, sketch_overlap, title_sketch
@@ -164,35 +164,28 @@ def test_scores_of_flags_count_labelled_pairs(titles):
 
 @st.composite
 def near_batches(draw):
-    """Canonical articles 1 to 4, new ones 5 to 10, and verified pairs with at least one new."""
+    """Settled articles 1 to 4, new ones 5 to 10, and compared pairs with at least one new."""
     canonicals = {
-        a: Canonical(a, START + timedelta(hours=draw(st.integers(0, 4)))) for a in range(1, 11)
+        a: Canonical(a, START + timedelta(hours=draw(st.integers(0, 4))), settled=a < 5)
+        for a in range(1, 11)
     }
-    new = list(range(5, 11))
-    pair = st.tuples(st.sampled_from(new), st.integers(1, 10)).filter(lambda p: p[0] != p[1])
-    pairs = draw(st.lists(pair, max_size=14, unique_by=frozenset))
-    return new, [Twin(a, b, (a + b) / 20) for a, b in pairs], canonicals
+    pair = st.tuples(st.integers(5, 10), st.integers(1, 10)).filter(lambda p: p[0] != p[1])
+    return draw(st.lists(pair, max_size=14, unique_by=frozenset)), canonicals
 
 
-@given(near_batches(), st.randoms(use_true_random=False))
-def test_near_copies_lead_to_what_they_were_compared_with_and_stands(batch, random):
-    new, twins, canonicals = batch
-    decided = lead(new, twins, canonicals)
-    compared = {frozenset((a, b)): score for a, b, score in twins}
-    for article, twin in decided.items():
-        assert article in new
-        assert twin.article_id == article
-        assert twin.other_id not in decided
-        assert twin.score == compared[frozenset((article, twin.other_id))]
+@given(near_batches())
+def test_near_copies_lead_to_what_they_were_compared_with_and_stands(batch):
+    pairs, canonicals = batch
+    decided = decide(pairs, canonicals, chained=False)
+    compared = set(map(frozenset, pairs))
+    assert all(frozenset(link) in compared for link in decided.items())
+    assert not decided.keys() & set(decided.values())
     standing = [a for a in canonicals if a not in decided]
-    for article in set(new) & set(standing):
-        earlier = [a for a in standing if rank(a, new, canonicals) < rank(article, new, canonicals)]
-        assert not any(frozenset((article, a)) in compared for a in earlier), (
-            "one was left unfolded"
-        )
-    random.shuffle(twins)
-    assert lead(new[::-1], [Twin(b, a, s) for a, b, s in twins], canonicals) == decided
+    for article in standing:
+        earlier = [a for a in standing if rank(a, canonicals) < rank(article, canonicals)]
+        left = [a for a in earlier if frozenset((article, a)) in compared]
+        assert not left or canonicals[article].settled, "one was left unfolded"
 
 
-def rank(article, new, canonicals):
-    return article in new, canonicals[article].event_time, article
+def rank(article, canonicals):
+    return not canonicals[article].settled, canonicals[article].event_time, article

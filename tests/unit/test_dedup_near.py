@@ -4,7 +4,6 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from clustering.dedup.cascade import Canonical, Twin, lead
 from clustering.dedup.keys import keys_of
 from clustering.dedup.near import LEAST_OVERLAP, Body, exchanged, near_overlap, overlap
 from clustering.dedup.shingles import Script, script_of, shingles
@@ -244,34 +243,3 @@ def test_a_text_that_repeats_itself_counts_each_time():
 def test_texts_without_words_overlap_in_nothing():
     assert overlap(Body(""), Body("")) == 0.0
     assert overlap(Body("…"), Body(WIRE)) == 0.0
-
-
-def selves(**hours_by_id: float) -> dict[int, Canonical]:
-    return {
-        int(name[1:]): Canonical(int(name[1:]), START + timedelta(hours=hours))
-        for name, hours in hours_by_id.items()
-    }
-
-
-def folded(new, twins, canonicals) -> dict[int, int]:
-    return {a: twin.other_id for a, twin in lead(new, twins, canonicals).items()}
-
-
-def test_near_copies_of_near_copies_are_not_led_through():
-    canonicals = selves(a1=0, a2=1, a3=2)
-    assert folded([1, 2, 3], [Twin(1, 2, 0.9), Twin(2, 3, 0.9)], canonicals) == {2: 1}
-
-
-def test_near_copies_lead_to_the_earliest_that_stands():
-    canonicals = selves(a1=0, a2=1, a3=2)
-    pairs = [Twin(1, 2, 0.9), Twin(2, 3, 0.9), Twin(3, 1, 0.8)]
-    assert folded([1, 2, 3], pairs, canonicals) == {2: 1, 3: 1}
-    assert lead([1, 2, 3], pairs, canonicals)[3] == Twin(3, 1, 0.8)
-
-
-def test_a_stored_article_leads_even_if_it_is_later():
-    assert folded([2], [Twin(1, 2, 0.9)], selves(a1=5, a2=0)) == {2: 1}
-
-
-def test_of_two_stored_articles_neither_is_folded():
-    assert folded([3], [Twin(3, 1, 0.9), Twin(3, 2, 0.95)], selves(a1=4, a2=2, a3=0)) == {3: 2}
