@@ -11,6 +11,7 @@
     ├── ModelError               a model cannot be found, checked or loaded
     ├── CalibrationError         thresholds are missing or out of range
     ├── NotFoundError            no story, article or run has that id
+    ├── InvalidInput             exit status 2: an argument says something impossible
     └── RunLocked                exit status 4
 
 Input that is refused row by row is no error: it is a `records.Refusal`.
@@ -62,6 +63,12 @@ class CalibrationError(StoriesError):
 
 class NotFoundError(StoriesError):
     """No story, article or run has the id that was asked for."""
+
+
+class InvalidInput(StoriesError):
+    """An argument says something impossible."""
+
+    exit_status = 2
 
 
 class RunLocked(StoriesError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -55,6 +56,27 @@ class Feed:
 
 
 @dataclass(frozen=True, slots=True)
+class FeedSettings:
+    """How the entries of a feed are told apart, and when two of its articles are one.
+
+    Attributes:
+        address: the feed's address, or the name that JSON Lines rows give as source.
+        title: human name.
+        language: BCP 47 tag that the feed declares.
+        kind: `live` where an entry is one address whose text changes, whatever guid it has; else `normal`.
+        duplicate_window: time within which two of like text are one.
+        identity_params: query parameters that name an article on the feed's site, sorted.
+    """
+
+    address: str
+    title: str | None = None
+    language: str | None = None
+    kind: str = "normal"
+    duplicate_window: timedelta = timedelta(hours=48)
+    identity_params: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Refusal:
     """A piece of input that was refused, while the rest went through.
 
@@ -78,14 +100,20 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """What the exact stages of the cascade compare; each a 128-bit hash.
+    """What the stages of the cascade compare. Hashes have 128 bits, integers 64 with a sign.
 
     Attributes:
         entry_hash: over trimmed title, body and address; compared within a feed.
         url_hash: over the normalised address; None for a front page or no web address.
         content_hash: over canonical body text; None for a body too short to be told from a stub.
+        simhash: over the shingles of the body; None where there is no content hash.
+        bands: four hashes of which near copies of a body share most; None likewise, each.
+        title_sketch: the 32 smallest shingle hashes of the title, ascending.
     """
 
     entry_hash: UUID
     url_hash: UUID | None
     content_hash: UUID | None
+    simhash: int | None
+    bands: tuple[int | None, ...]
+    title_sketch: tuple[int, ...]

@@ -82,5 +82,17 @@ FROM duplicate_link d JOIN article a ON a.id = d.article_id
 WHERE d.retracted_at IS NULL AND a.event_time >= (SELECT max(event_time) FROM article) - %(span)s::interval
 GROUP BY 1, 2 ORDER BY 1, 2;
 
+-- links_by_band: how many duplicates each stage folded at which score, by day of their time, in bands of .05; when the share just above a threshold grows, it has drifted
+SELECT
+    to_char(a.event_time AT TIME ZONE 'UTC', 'YYYY-MM-DD') AS day, d.stage,
+    -- real to numeric is by decimal digits, so that .95 is in the band of .95
+    (floor(d.score::numeric * 20) / 20)::real AS band, max(d.threshold) AS threshold,
+    count(*) FILTER (WHERE d.retracted_at IS NULL) AS articles,
+    count(*) FILTER (WHERE d.retracted_at IS NOT NULL AND NOT d.lapsed) AS undone
+FROM duplicate_link d JOIN article a ON a.id = d.article_id
+WHERE NOT (d.retracted_at IS NOT NULL AND d.lapsed)
+  AND a.event_time >= (SELECT max(event_time) FROM article) - %(span)s::interval
+GROUP BY 1, 2, 3 ORDER BY 1, 2, 3;
+
 -- latest_runs: the last runs that changed something
 SELECT id, command, started_at, finished_at, outcome, counts, seconds FROM run ORDER BY id DESC LIMIT %(most)s;

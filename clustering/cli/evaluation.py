@@ -81,15 +81,18 @@ def evaluate_command(*, gold: Path, output: Path, as_json: bool) -> None:
     """Score assignments against gold stories: B-cubed, pairwise, cross-lingual, by language.
 
     GOLD is JSON Lines with id, story, language and published_at; OUTPUT what `replay --assignments`
-    wrote.
+    wrote. Where GOLD has titles and times, the flags that like titles raise are scored too.
     """
+    from clustering.engine.flags import flags_report, format_flags  # noqa: PLC0415 - keeps --help fast
     from clustering.evaluation import evaluate, format_evaluation  # noqa: PLC0415 - keeps --help fast
 
-    evaluation = evaluate(gold, output)
+    evaluation, flags = evaluate(gold, output), flags_report(gold)
     if as_json:
-        print_json(evaluation.to_dict())
-    else:
-        click.echo(format_evaluation(evaluation))
+        print_json(evaluation.to_dict() | ({"title_flags": flags.to_dict()} if flags else {}))
+        return
+    click.echo(format_evaluation(evaluation))
+    if flags:
+        click.echo("\n" + format_flags(flags))
 
 
 def _compare(

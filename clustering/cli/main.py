@@ -12,7 +12,9 @@ import click
 
 from clustering import __version__
 from clustering.cli.database import db, init
+from clustering.cli.duplicates import duplicates, review
 from clustering.cli.evaluation import evaluate_command, replay_command
+from clustering.cli.feeds import feeds
 from clustering.cli.pipeline import cluster, demo, ingest, run
 from clustering.cli.stories import list_command, show, stats
 from clustering.cli.tuning import tune
@@ -51,6 +53,9 @@ for _command in (
     tune,
     init,
     db,
+    feeds,
+    duplicates,
+    review,
 ):
     stories.add_command(_command)
 

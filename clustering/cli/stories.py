@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
     from clustering.settings import Settings
 
+_BANDS = ("day", "stage", "band", "threshold", "articles", "undone")
+_FLAGS = ("stage", "flags", "same", "different")
+
 
 @click.command(name="list")
 @click.option(
@@ -80,11 +83,16 @@ def stats(settings: Settings, *, days: int, as_json: bool) -> None:
     click.echo(", ".join(f"{count} {name}" for name, count in figures["totals"].items()))
     _print_days("placements by pass", figures["placements"])
     _print_days("duplicates by stage of the cascade", figures["links"])
+    _print_table("duplicates by score band (.05 wide)", _BANDS, figures["bands"])
+    _print_table("pairs flagged for review", _FLAGS, figures["flags"])
 
 
 def _print_days(title: str, rows: Sequence[Mapping[str, Any]]) -> None:
+    _print_table(title, ("day", "stage", "articles", "least", "median", "most"), rows)
+
+
+def _print_table(title: str, heading: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> None:
     click.secho(f"\n{title}", bold=True)
-    heading = ("day", "stage", "articles", "least", "median", "most")
     print_table(heading, [[_cell(row[name]) for name in heading] for row in rows])
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import re
-import unicodedata
+from dataclasses import replace
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+from clustering.dedup.canonical import canonical_text
+from clustering.dedup.sketches import NO_NEAR_KEYS, near_keys, title_sketch
 from clustering.dedup.urls import names_an_article, normalise_url
 from clustering.records import Keys
 
@@ -23,50 +25,56 @@ MIN_BODY_CHARS = 400
 DENSE_SCRIPT_MIN_BODY_CHARS = 160
 
 _DENSE = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]")
-_CANONICAL_MARKS = str.maketrans(
-    dict.fromkeys("\u2018\u2019\u201a\u201b\u2032`\u00b4", "'")
-    | dict.fromkeys("\u201c\u201d\u201e\u201f\u2033\u00ab\u00bb", '"')
-    | dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212", "-")
-)
-# "… — North Wire", "(Reuters)", "Source: AFP" at the very end: who sent it, not what it says.
-_ATTRIBUTION = re.compile(
-    r"\s*(?:[-|]\s?[^\s.!?][^.!?\n]{0,38}|\([^()\n]{2,40}\)|source:[^.\n]{2,40})\.?$"
-)
 
 
 def keys_of(article: Article, identity_params: frozenset[str] = frozenset()) -> Keys:
     """Return the keys of an article; `identity_params` as in `normalise_url`."""
-    normalised = normalise_url(article.url, identity_params) if article.url else None
+    canonical = _telling_text(article.body)
+    near = NO_NEAR_KEYS if canonical is None else near_keys(canonical)
     return Keys(
         entry_hash=_digest(
             article.title.strip(), article.body.strip(), (article.url or "").strip()
         ),
-        url_hash=_digest(normalised) if normalised and names_an_article(normalised) else None,
-        content_hash=content_hash(article.body),
+        url_hash=url_hash(article.url, identity_params),
+        content_hash=None if canonical is None else _digest(canonical),
+        simhash=near.simhash,
+        bands=near.bands,
+        title_sketch=title_sketch(article.title),
     )
+
+
+def address_keys(keys: Keys) -> Keys:
+    """Return the keys of an article whose text changes all the time: only its address tells what it is."""
+    near = NO_NEAR_KEYS
+    return replace(keys, content_hash=None, simhash=near.simhash, bands=near.bands, title_sketch=())
+
+
+def url_hash(url: str | None, identity_params: frozenset[str] = frozenset()) -> UUID | None:
+    """Return the hash of a normalised address, or None where it is none or a front page."""
+    normalised = normalise_url(url, identity_params) if url else None
+    return _digest(normalised) if normalised and names_an_article(normalised) else None
 
 
 def content_hash(body: str) -> UUID | None:
     """Return the hash of what a body says, or None where it is too short to say anything of its own.
 
-    The headline is left out: an outlet that runs a wire text writes its own.
+    The headline is left out: an outlet that runs a wire text writes its own. With it in the hash, none
+    of the twins with another headline meet here (docs/duplicates.md).
     """
-    canonical = canonical_text(body)
-    return _digest(canonical) if len(canonical) >= min_body_chars(canonical) else None
-
-
-def canonical_text(text: str) -> str:
-    """Return text as copies of it share it: NFKC, case folded, one kind of quote, dash and space, no attribution."""
-    folded = unicodedata.normalize("NFKC", text).translate(_CANONICAL_MARKS).casefold()
-    # Case folding may undo a composition (NFKC of the folded text is what Unicode calls NFKC_Casefold).
-    collapsed = " ".join(unicodedata.normalize("NFKC", folded).split())
-    return _ATTRIBUTION.sub("", collapsed)
+    canonical = _telling_text(body)
+    return None if canonical is None else _digest(canonical)
 
 
 def min_body_chars(text: str) -> int:
     """Return how many characters a body must have to be hashed: fewer where half of them are of a dense script."""
-    dense = len(_DENSE.findall(text))
+    dense = 0 if text.isascii() else len(_DENSE.findall(text))
     return DENSE_SCRIPT_MIN_BODY_CHARS if 2 * dense >= len(text) else MIN_BODY_CHARS
+
+
+def _telling_text(body: str) -> str | None:
+    """Return the canonical text of a body that is long enough to be told from a stub."""
+    canonical = canonical_text(body)
+    return canonical if len(canonical) >= min_body_chars(canonical) else None
 
 
 def _digest(*parts: str) -> UUID:

@@ -7,24 +7,33 @@ implementation of the WHATWG URL standard; what identifies an article is settled
 from __future__ import annotations
 
 import re
+from functools import cache
+from importlib.resources import files
+from typing import NamedTuple
 
 import ada_url
 
-# Parameters that say where a reader came from, never what is read. Names were collected from the
-# vendors' own documentation (Google Analytics, Google Ads, Meta, Microsoft, Mailchimp, HubSpot,
-# Yandex, Matomo, AT Internet, Marketo); a name that could identify an article is left out.
-TRACKING_PARAMETERS = frozenset(
-    """
-    fbclid gclid gclsrc dclid gbraid wbraid msclkid twclid ttclid igshid igsh li_fat_id yclid
-    ysclid mc_cid mc_eid mkt_tok oly_anon_id oly_enc_id vero_id vero_conv _hsenc _hsmi hsctatracking
-    at_medium at_campaign at_custom1 at_custom2 at_custom3 at_custom4 xtor wt_mc wt_zmc ocid ncid
-    cmpid icid s_cid _ga _gl _openstat spm srsltid ref_src ref_url
-    """.split()  # noqa: SIM905 - a column of quoted names hides the names
-)
-TRACKING_PREFIXES = ("utm_", "mtm_", "pk_", "hsa_", "fb_action_", "fb_source")
-
 _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})?")
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+
+
+class TrackingList(NamedTuple):
+    """Parameters that tracking.txt names: whole names, and beginnings of names; lower case."""
+
+    names: frozenset[str]
+    prefixes: tuple[str, ...]
+
+
+@cache
+def tracking_list() -> TrackingList:
+    """Return the parameters that never say what is read, from the package data."""
+    text = files("clustering.dedup").joinpath("tracking.txt").read_text("utf-8")
+    lines = [line.strip() for line in text.splitlines()]
+    named = [line for line in lines if line and not line.startswith("#")]
+    return TrackingList(
+        frozenset(name for name in named if not name.endswith("*")),
+        tuple(name.removesuffix("*") for name in named if name.endswith("*")),
+    )
 
 
 def normalise_url(url: str, identity_params: frozenset[str] = frozenset()) -> str | None:
@@ -80,7 +89,8 @@ def _is_tracking(part: str, identity_params: frozenset[str]) -> bool:
     if name in identity_params:
         return False
     lowered = name.lower()
-    return lowered in TRACKING_PARAMETERS or lowered.startswith(TRACKING_PREFIXES)
+    tracking = tracking_list()
+    return lowered in tracking.names or lowered.startswith(tracking.prefixes)
 
 
 def _escapes(text: str) -> str:

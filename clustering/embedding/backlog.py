@@ -58,22 +58,24 @@ class Backlog:
     live_span: timedelta
     realigned: Callable[[datetime], None]
 
-    def clear(self, as_of: datetime, advance: Callable[[int], None]) -> int:
+    def clear(self, as_of: datetime, now: datetime, advance: Callable[[int], None]) -> int:
         """Encode every waiting article and queue it for clustering; returns their number.
 
         Each chunk is one transaction, so that a process killed at any moment loses at most one.
 
         Args:
             as_of: articles of later event times wait.
+            now: live articles that were encoded in this hour of the clock wait too.
             advance: called with the number of articles after each chunk.
         """
         total = 0
         while rows := self.session.rows(
-            "articles_due", as_of=as_of, lede_chars=self.lede_chars, most=CHUNK_ARTICLES
+            "articles_due", as_of=as_of, now=now, lede_chars=self.lede_chars, most=CHUNK_ARTICLES
         ):
             raw = self.encode([row.title for row in rows], [row.lede for row in rows])
             with self.session.transaction():
                 self._store(rows, raw)
+                self.session.execute("note_encoding", article_ids=[row.id for row in rows], now=now)
             total += len(rows)
             advance(len(rows))
         return total
@@ -104,9 +106,9 @@ class Backlog:
         return after
 
 
-def count_due(session: Session, as_of: datetime) -> int:
-    """Return how many articles wait to be encoded, of those with an event time up to `as_of`."""
-    return int(session.value("count_due", as_of=as_of))
+def count_due(session: Session, as_of: datetime, now: datetime) -> int:
+    """Return how many articles `Backlog.clear` would encode."""
+    return int(session.value("count_due", as_of=as_of, now=now))
 
 
 def _vector_rows(

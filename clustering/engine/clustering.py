@@ -24,7 +24,7 @@ def encode(
     run: Run, model: Encodes, calibration: Calibration, as_of: datetime, progress: Progress
 ) -> None:
     """Encode the articles that wait for it, with an event time up to `as_of`."""
-    due = count_due(run.session, as_of)
+    due = count_due(run.session, as_of, run.now)
     if not due:
         return
     backlog = Backlog(
@@ -36,7 +36,7 @@ def encode(
         realigned=lambda since: _refresh_live(run, calibration, since),
     )
     with run.timed("encode"), progress.stage("encode", due) as advance:
-        run.counts["encoded"] += backlog.clear(as_of, advance)
+        run.counts["encoded"] += backlog.clear(as_of, run.now, advance)
 
 
 def place(

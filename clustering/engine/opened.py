@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
+_WITHOUT_THRESHOLDS = frozenset({"ingest", "feeds", "duplicates", "review"})
+
 
 class Opened:
     """An open database with a model and thresholds; `Engine` adds what can be done with them.
@@ -114,7 +116,7 @@ class Opened:
     def _working(self, command: str) -> Iterator[Run]:
         """Hold the run lock; close the run's row however the work ends."""
         settings = {"model": self.settings.model}
-        if command != "ingest":
+        if command not in _WITHOUT_THRESHOLDS:
             settings |= {"calibration": asdict(self.calibration)}  # type: ignore[dict-item]
         with run_lock(self.dsn):
             run = Run(self._database.session, command, settings)

@@ -80,7 +80,10 @@ class Reading(Opened):
         return story
 
     def stats(self, *, days: int = 7) -> dict[str, Any]:
-        """Return totals, and placements and links by day with their scores.
+        """Return totals, and placements, links and verdicts with their scores.
+
+        `bands` tells when a threshold has drifted: the share of links just above it, or of those
+        that were undone, grows from day to day.
 
         Args:
             days: how far back from the latest article.
@@ -91,6 +94,8 @@ class Reading(Opened):
             "totals": totals._asdict(),
             "placements": [row._asdict() for row in session.rows("placements_by_day", span=span)],
             "links": [row._asdict() for row in session.rows("links_by_day", span=span)],
+            "bands": [row._asdict() for row in session.rows("links_by_band", span=span)],
+            "flags": [row._asdict() for row in session.rows("judgements_by_stage")],
             "runs": [row._asdict() for row in session.rows("latest_runs", most=10)],
         }
 

@@ -55,6 +55,11 @@ class Prefetched:
     def encode(self, titles: Sequence[str], ledes: Sequence[str]) -> NDArray[np.float32]:
         """Return raw unit vectors of shape (n, dimension), float32, as `Model.encode` does."""
         texts = [self._text(title, lede) for title, lede in zip(titles, ledes, strict=True)]
+        # A live article waits for its hour, and by then its text may be one of an earlier block.
+        missing = [text for text in dict.fromkeys(texts) if text not in self._vectors]
+        if missing:
+            vectors = self._model.encoder.encode(missing)
+            self._vectors |= dict(zip(missing, vectors, strict=True))
         return np.stack([self._vectors[text] for text in texts])
 
     def _text(self, title: str, body: str) -> str:
@@ -100,7 +105,7 @@ class Player:
     def _step(self, arrived: Sequence[Article], model: Prefetched) -> None:
         with self.run.timed("ingest"):
             take_in(self.run, arrived, moment)
-        until = moment(arrived[-1])
+        until = self.run.now = moment(arrived[-1])
         encode(self.run, model, self.calibration, until, Silent())
         place(self.run, self.calibration, until, self.every, Silent())
 

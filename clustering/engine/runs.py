@@ -50,7 +50,10 @@ class RunReport:
 
 @dataclass
 class Run:
-    """A run in progress. Its row is written when `id` is first asked for: a run with nothing new writes none."""
+    """A run in progress. Its row is written when `id` is first asked for: a run with nothing new writes none.
+
+    `now` is the time that its work takes for the present: when it began, or the corpus' own in a replay.
+    """
 
     session: Session
     command: str
@@ -59,6 +62,7 @@ class Run:
     seconds: Counter[str] = field(default_factory=Counter)
     refusals: list[Refusal] = field(default_factory=list)
     started_at: datetime = field(default_factory=lambda: datetime.now(UTC))
+    now: datetime = field(default_factory=lambda: datetime.now(UTC))
 
     @cached_property
     def id(self) -> int:

@@ -56,6 +56,23 @@ class Entry:
     first_seen: datetime
 
 
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """An article that the database has.
+
+    Attributes:
+        id: its id.
+        content: what later fetches may change.
+        is_live: whether it is known by its address, and its text changes all the time.
+        is_duplicate: whether another stands for it.
+    """
+
+    id: int
+    content: Content
+    is_live: bool
+    is_duplicate: bool
+
+
 def content_of(article: Article) -> Content:
     """Return the part of an article that later fetches may change."""
     return Content(article.url, article.title, article.body, article.author, article.published_at)
@@ -87,15 +104,17 @@ def feed_ids(session: Session, addresses: Iterable[str]) -> dict[str, int]:
     return found
 
 
-def known(session: Session, keys: Sequence[Key]) -> dict[Key, tuple[int, Content]]:
-    """Return the id and stored content of those articles that the database has."""
+def known(session: Session, keys: Sequence[Key]) -> dict[Key, Stored]:
+    """Return the stored state of those articles that the database has."""
     rows = session.rows(
         "known_articles", feed_ids=[key.feed_id for key in keys], guids=[key.guid for key in keys]
     )
     return {
-        Key(row.feed_id, row.guid): (
+        Key(row.feed_id, row.guid): Stored(
             row.id,
             Content(row.url, row.title, row.body, row.author, row.published_at),
+            is_live=row.live_since is not None,
+            is_duplicate=row.is_duplicate,
         )
         for row in rows
     }
@@ -125,7 +144,19 @@ def remember_feed(session: Session, feed: Feed) -> None:
     )
 
 
-_KEPT = ("language", "language_confidence", "entry_hash", "url_hash", "content_hash")
+_KEPT = (
+    "language",
+    "language_confidence",
+    "entry_hash",
+    "url_hash",
+    "content_hash",
+    "simhash",
+    "band_1",
+    "band_2",
+    "band_3",
+    "band_4",
+    "title_sketch",
+)
 
 
 def _columns(entries: Sequence[Entry]) -> dict[str, list[Any]]:
@@ -141,6 +172,10 @@ def _columns(entries: Sequence[Entry]) -> dict[str, list[Any]]:
             "entry_hash": entry.keys.entry_hash,
             "url_hash": entry.keys.url_hash,
             "content_hash": entry.keys.content_hash,
+            "simhash": entry.keys.simhash,
+            **{f"band_{place}": band for place, band in enumerate(entry.keys.bands, start=1)},
+            # `unnest` would take lists of lists apart: an array travels as its own text.
+            "title_sketch": "{" + ",".join(map(str, entry.keys.title_sketch)) + "}",
         }
         for entry in entries
     ]

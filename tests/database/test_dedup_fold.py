@@ -4,6 +4,7 @@ from itertools import permutations
 from uuid import UUID
 
 import pytest
+from worlds import at, turned
 
 from clustering.dedup.cascade import Link, fold
 from clustering.dedup.keys import keys_of
@@ -93,11 +94,37 @@ def test_a_slow_feed_has_a_wider_window(world):
     assert folded(world, one, other) == {other: (one, "content")}
 
 
-def test_a_late_copy_is_folded_into_what_stood_there(world):
+def test_an_earlier_copy_that_comes_late_stands_while_nothing_rests_on_the_other(world):
+    stored = store(world, Article("Flood", source="a", url="https://a.org/1", body=WIRE), hours=10)
+    copy = store(world, Article("Flood", source="a", url="https://a.org/1?fbclid=2"), hours=11)
+    assert folded(world, stored, copy) == {copy: (stored, "url")}
+    earlier = store(world, Article("Flood", source="b", url="https://b.org/1", body=WIRE), hours=2)
+    assert folded(world, earlier) == {stored: (earlier, "content")}
+    assert canonicals(world) == {stored: earlier, copy: earlier}
+    due = dict(world.sql("SELECT id, encode_due FROM article"))
+    assert due == {earlier: True, stored: False, copy: False}
+
+
+def test_an_encoded_article_stands_before_an_earlier_copy_that_comes_late(world):
     stored = store(world, Article("Flood", source="a", url="https://a.org/1", body=WIRE), hours=10)
     assert folded(world, stored) == {}
+    world.embed([(stored, at(10), turned(0))])
     earlier = store(world, Article("Flood", source="b", url="https://b.org/1", body=WIRE), hours=2)
     assert folded(world, earlier) == {earlier: (stored, "content")}
+
+
+def test_two_batches_are_folded_as_one_would_be(world):
+    batch = [
+        Article("Flood", source=f"s{number}", url=f"https://s{number}.org/1", body=WIRE)
+        for number in range(4)
+    ]
+    hours = (3, 1, 0, 2)
+    for split in range(1, 4):
+        world.sql("TRUNCATE duplicate_link, article RESTART IDENTITY CASCADE")
+        ids = [store(world, article, at) for article, at in zip(batch, hours, strict=True)]
+        folded(world, *ids[:split])
+        folded(world, *ids[split:])
+        assert canonicals(world) == {ids[0]: ids[2], ids[1]: ids[2], ids[3]: ids[2]}
 
 
 def test_stubs_are_not_folded_by_their_text(world):

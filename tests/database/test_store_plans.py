@@ -45,9 +45,11 @@ def fill(world: World) -> None:
     feed, run_id = world.feed("feed"), world.run_id()
     world.sql(
         "INSERT INTO article (feed_id, guid, title, body, language, language_confidence, event_time, "
-        "first_seen, entry_hash, url_hash, content_hash, run_id) "
+        "first_seen, entry_hash, url_hash, content_hash, simhash, band_1, band_2, band_3, band_4, title_sketch, run_id) "
         "SELECT %s, n::text, 'Title', repeat('word ', 300), 'en', 1, t.t, t.t, md5('e' || n)::uuid, md5('u' || n)::uuid, "
-        "md5('c' || n)::uuid, %s "
+        "md5('c' || n)::uuid, hashtextextended('s' || n, 0), hashtextextended('1' || n, 0), hashtextextended('2' || n, 0), "
+        "hashtextextended('3' || n, 0), hashtextextended('4' || n, 0), "
+        "ARRAY(SELECT hashtextextended('t' || (n * 7 + i * i) %% 5000, 0) h FROM generate_series(1, 9) i ORDER BY h), %s "
         "FROM generate_series(0, %s) AS n, LATERAL (SELECT %s::timestamptz + n * %s::interval AS t) t",
         feed,
         run_id,
@@ -153,13 +155,39 @@ def test_twins_are_looked_up_by_their_hash(history, name, alias, index):
     assert not [node for node in plan if node["Node Type"] == "Seq Scan" and node["Alias"] == alias]
 
 
+def whole_scans(plan: list[dict], table: str = "article") -> list[dict]:
+    return [
+        node for node in plan if node["Node Type"] == "Seq Scan" and node["Relation Name"] == table
+    ]
+
+
+def test_near_copies_are_looked_up_by_each_band_within_the_window(history):
+    values = {"article_ids": list(range(1, 21)), "radius": 16, "most": 10}
+    plan = explain(history, "simhash_twins", values)
+    bands = {f"article_band_{number}" for number in (1, 2, 3, 4)}
+    assert bands <= indexes(plan)
+    for node in plan:
+        if node.get("Index Name") in bands:
+            assert "event_time" in node["Index Cond"]
+    assert not whole_scans(plan)
+
+
+def test_like_titles_are_looked_up_by_hash_and_span_of_days(history):
+    values = {"article_ids": list(range(1, 21)), "threshold": 0.4, "run_id": 1}
+    plan = explain(history, "flag_titles", values)
+    assert "article_title_sketch" in indexes(plan)
+    assert not whole_scans(plan)
+
+
 def test_what_waits_is_found_by_the_index_of_what_waits(history):
     far = datetime(2100, 1, 1, tzinfo=UTC)
     plan = explain(history, "next_slice", slice_values(history, far))
     assert indexes(plan) == {"story_article_pending"}
-    plan = explain(history, "articles_due", {"as_of": far, "lede_chars": 600, "most": 100})
+    plan = explain(
+        history, "articles_due", {"as_of": far, "now": far, "lede_chars": 600, "most": 100}
+    )
     assert indexes(plan) == {"article_encode_due"}
-    plan = explain(history, "count_due", {"as_of": far})
+    plan = explain(history, "count_due", {"as_of": far, "now": far})
     assert indexes(plan) == {"article_encode_due"}
 
 

@@ -23,11 +23,13 @@ BY_TYPE = {
     "timestamptz": NOON,
     "uuid": UUID(int=1),
     "interval": timedelta(hours=1),
+    "boolean": True,
 }
 # Values of parameters that stand without a cast; every other one is a number.
 BY_NAME = {
     **dict.fromkeys(("address", "name", "model", "revision", "prefix", "recipe"), "x"),
     **dict.fromkeys(("alignment", "command", "outcome", "stage", "value"), "x"),
+    **dict.fromkeys(("kind", "verdict", "judged_by"), "x"),
     **dict.fromkeys(("first", "last", "window_first", "window_last", "since", "as_of"), NOON),
     **dict.fromkeys(("after_time", "live_from", "live_to", "started_at", "origin"), NOON),
     **dict.fromkeys(("first_time", "latest_time"), NOON),

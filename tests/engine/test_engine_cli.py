@@ -27,6 +27,9 @@ COMMANDS = [
     "evaluate",
     "init",
     "db",
+    "feeds",
+    "duplicates",
+    "review",
 ]
 GOOD = json.dumps({"id": "good", "title": "A good row goes through", "source": "wire"})
 LONG = json.dumps({"id": "long", "title": "A body of ten megabytes", "body": "x" * 10_000_000})

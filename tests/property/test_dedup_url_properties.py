@@ -6,11 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clustering.dedup.urls import (
-    TRACKING_PARAMETERS,
-    TRACKING_PREFIXES,
-    normalise_url,
-)
+from clustering.dedup.urls import normalise_url, tracking_list
+
+TRACKING_PARAMETERS, TRACKING_PREFIXES = tracking_list()
 
 LABEL = st.from_regex(r"[a-z][a-z0-9]{0,8}", fullmatch=True)
 HOST = st.builds(lambda *labels: ".".join(labels), LABEL, LABEL, st.sampled_from(["org", "co.jp"]))

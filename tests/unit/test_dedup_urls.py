@@ -4,12 +4,9 @@ import json
 
 import pytest
 
-from clustering.dedup.urls import (
-    TRACKING_PARAMETERS,
-    TRACKING_PREFIXES,
-    names_an_article,
-    normalise_url,
-)
+from clustering.dedup.urls import names_an_article, normalise_url, tracking_list
+
+TRACKING_PARAMETERS, TRACKING_PREFIXES = tracking_list()
 
 
 def same(one: str, other: str, *identity: str) -> bool:
