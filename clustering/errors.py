@@ -11,6 +11,8 @@
     ├── ModelError               a model cannot be found, checked or loaded
     ├── CalibrationError         thresholds are missing or out of range
     ├── NotFoundError            no story, article or run has that id
+    ├── LeaseLost                a task is no longer this worker's
+    ├── ExportError              stories cannot be written
     └── RunLocked                exit status 4
 
 Input that is refused row by row is no error: it is a `records.Refusal`.
@@ -62,6 +64,14 @@ class CalibrationError(StoriesError):
 
 class NotFoundError(StoriesError):
     """No story, article or run has the id that was asked for."""
+
+
+class LeaseLost(StoriesError):
+    """A task is no longer this worker's: its lease ran out and another took over."""
+
+
+class ExportError(StoriesError):
+    """Stories cannot be written where they are wanted, or not in that format."""
 
 
 class RunLocked(StoriesError):

@@ -1,0 +1,2 @@
+-- Taken by another change.
+SELECT 1;
