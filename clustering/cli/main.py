@@ -15,6 +15,7 @@ from clustering.cli.database import db, init
 from clustering.cli.evaluation import evaluate_command, replay_command
 from clustering.cli.pipeline import cluster, demo, ingest, run
 from clustering.cli.stories import list_command, show, stats
+from clustering.cli.tasks import export, tail, tasks
 from clustering.errors import StoriesError
 
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
@@ -49,6 +50,9 @@ for _command in (
     evaluate_command,
     init,
     db,
+    tasks,
+    tail,
+    export,
 ):
     stories.add_command(_command)
 

@@ -49,7 +49,8 @@ ALTER TABLE story
     ADD COLUMN first_change bigint;
 UPDATE story SET first_change = change;
 ALTER TABLE story ALTER COLUMN first_change SET NOT NULL;
-CREATE UNIQUE INDEX story_by_change ON story (change);
+-- Not unique: an update of a unique key would lock tasks out, which refer to stories.
+CREATE INDEX story_by_change ON story (change);
 COMMENT ON COLUMN story.change IS 'number of its last change that a reader can see';
 COMMENT ON COLUMN story.first_change IS 'number of the change that made it';
 
