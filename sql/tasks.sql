@@ -92,11 +92,11 @@ WHERE name = %(name)s AND attempts > 0 AND state IN ('waiting', 'failed')
       SELECT coalesce(merged_into, id) FROM story WHERE id = ANY (%(story_ids)s::bigint[])
   ));
 
--- list_tasks: tasks with their state, by name, the youngest stories first
+-- list_tasks: tasks with their state, those of the youngest stories first
 SELECT t.name, t.story_id, t.state, t.attempts, t.due_at, t.error, t.done_at, t.result
 FROM task t
 WHERE (%(name)s::text IS NULL OR t.name = %(name)s::text) AND (%(state)s::text IS NULL OR t.state = %(state)s::text)
-ORDER BY t.name, t.story_id DESC
+ORDER BY t.story_id DESC, t.name DESC
 LIMIT %(most)s;
 
 -- story_scores: the scores of some stories

@@ -64,7 +64,7 @@ class Tasking(Opened):
             lease: how long nobody else gets them.
 
         Raises:
-            ValueError: the name cannot be one of a task.
+            ValueError: the name cannot be one of a task, or the lease is shorter than a second.
         """
         session = self._database.session
         wanted = leases.Wanted(limit, min_size, languages, since, lease)
@@ -120,7 +120,7 @@ class Tasking(Opened):
     def tasks(
         self, task: str | None = None, *, state: str | None = None, limit: int = 50
     ) -> list[Task]:
-        """Return tasks that were handed out, by name, the youngest stories first.
+        """Return tasks with their state, those of the youngest stories first.
 
         Args:
             task: of this name only.

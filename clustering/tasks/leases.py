@@ -17,6 +17,7 @@ from clustering.errors import LeaseLost
 from clustering.tasks.policy import (
     DEFAULT_LEASE,
     DEFAULT_SPAN,
+    SHORTEST_LEASE,
     back_off,
     checked_name,
     error_text,
@@ -29,6 +30,10 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from clustering.store.session import Session
+
+# From each story of the window to its task by key. Left to itself the planner reads the tasks of all
+# history once, as long as that seems cheaper than some thousand look-ups.
+_BY_KEY = {"enable_hashjoin": "off", "enable_mergejoin": "off"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +110,10 @@ def lease_tasks(session: Session, name: str, wanted: Wanted) -> list[Lease]:
     """Lease the task of the latest stories that wait for it; each to one worker only.
 
     Raises:
-        ValueError: the name cannot be one.
+        ValueError: the name cannot be one, or the lease is shorter than a second.
     """
+    if wanted.lease < SHORTEST_LEASE:
+        raise ValueError(f"a lease of {wanted.lease} is over before anything is done; ask for more")
     since = wanted.since or _default_since(session)
     if since is None:
         return []
@@ -119,8 +126,12 @@ def lease_tasks(session: Session, name: str, wanted: Wanted) -> list[Lease]:
     found: list[Lease] = []
     while (lacking := wanted.limit - len(found)) > 0:
         # Other workers may be handed what is enrolled here; then there may be more stories to enrol.
-        fresh = session.value("enrol_stories", most=lacking, **which)
-        found += session.records(Lease, "lease_tasks", most=lacking, lease=wanted.lease, **which)
+        with session.transaction(**_BY_KEY):
+            fresh = session.value("enrol_stories", most=lacking, **which)
+        with session.transaction(**_BY_KEY):
+            found += session.records(
+                Lease, "lease_tasks", most=lacking, lease=wanted.lease, **which
+            )
         if not fresh:
             break
     return found
@@ -197,7 +208,7 @@ def retry(session: Session, name: str, story_ids: Sequence[int] | None = None) -
 
 
 def list_tasks(session: Session, name: str | None, state: str | None, limit: int) -> list[Task]:
-    """Return tasks with their state, by name, the youngest stories first; None for any name or state."""
+    """Return tasks with their state, those of the youngest stories first; None for any name or state."""
     return session.records(Task, "list_tasks", name=name, state=state, most=limit)
 
 

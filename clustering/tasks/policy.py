@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 TASK_NAME = re.compile(r"[a-z][a-z0-9_-]{0,62}")
 DEFAULT_LEASE = timedelta(minutes=10)
+SHORTEST_LEASE = timedelta(seconds=1)
 # Stories are at most days old while articles join them; what is older is history.
 DEFAULT_SPAN = timedelta(days=7)
 FIRST_WAIT = timedelta(minutes=1)

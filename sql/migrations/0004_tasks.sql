@@ -25,10 +25,9 @@ CREATE TABLE task (
     result jsonb,
     done_as story_seen,
     done_at timestamptz,
-    PRIMARY KEY (name, story_id),
+    PRIMARY KEY (story_id, name),
     CHECK ((state = 'leased') = (token IS NOT NULL))
 );
-CREATE INDEX task_story ON task (story_id);
 CREATE INDEX task_troubled ON task (name, story_id) WHERE attempts > 0;
 
 CREATE TABLE story_score (

@@ -82,6 +82,14 @@ def test_a_name_that_cannot_be_one_is_refused(told):
     assert told.sql("SELECT * FROM task") == []
 
 
+@pytest.mark.parametrize("seconds", [-1, 0, 0.9])
+def test_a_lease_that_is_over_at_once_is_refused(told, seconds):
+    told.story()
+    with pytest.raises(ValueError, match="ask for more"):
+        leased(told, lease=timedelta(seconds=seconds))
+    assert len(leased(told, lease=timedelta(seconds=1))) == 1
+
+
 def test_a_done_story_does_not_wait_and_keeps_its_result(told):
     story = told.story()
     do(told, score=3.5, why=["a", {"b": None}])
@@ -340,17 +348,17 @@ def test_stories_are_sorted_by_a_score(told):
     assert without in {story.id for story in list_stories(told.session)}
 
 
-def test_tasks_are_listed_by_name_the_youngest_stories_first(told):
+def test_tasks_of_the_youngest_stories_are_listed_first(told):
     one, other = told.story(0), told.story(1)
     for name in ("translate", "score"):
         leased(told, name)
-    listed = list_tasks(told.session, None, None, 3)
-    assert [(task.name, task.story_id) for task in listed] == [
-        ("score", other),
-        ("score", one),
-        ("translate", other),
-    ]
+    listed = [(task.name, task.story_id) for task in list_tasks(told.session, None, None, 3)]
+    assert listed == [("translate", other), ("score", other), ("translate", one)]
     assert list_tasks(told.session, "translate", "done", 9) == []
+    assert [task.story_id for task in list_tasks(told.session, "score", "leased", 9)] == [
+        other,
+        one,
+    ]
 
 
 def test_asking_in_vain_changes_no_row(told):
