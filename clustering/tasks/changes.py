@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from clustering.store.session import Session, translated_errors
@@ -54,12 +54,18 @@ def latest_change(session: Session) -> int:
 
 
 def changes_after(session: Session, after: int) -> Iterator[StoryChange]:
-    """Yield the stories that changed after a change, in order, each once as it stands now."""
-    position = after
+    """Yield the stories that changed after a change, in order, each as it stands now.
+
+    A story that changes again while this goes on comes again, and is new only once.
+    """
+    position, told = after, set[int]()
     while page := session.records(
         StoryChange, "changes_after", after=position, known=after, most=_PAGE
     ):
-        yield from page
+        for change in page:
+            again = change.kind == "new" and change.id in told
+            yield replace(change, kind="changed") if again else change
+            told.add(change.id)
         position = page[-1].change
 
 
