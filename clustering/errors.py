@@ -12,6 +12,8 @@
     ├── CalibrationError         thresholds are missing or out of range
     ├── NotFoundError            no story, article or run has that id
     ├── InvalidInput             exit status 2: an argument says something impossible
+    ├── LeaseLost                a task is no longer this worker's
+    ├── ExportError              stories cannot be written
     └── RunLocked                exit status 4
 
 Input that is refused row by row is no error: it is a `records.Refusal`.
@@ -69,6 +71,14 @@ class InvalidInput(StoriesError):
     """An argument says something impossible."""
 
     exit_status = 2
+
+
+class LeaseLost(StoriesError):
+    """A task is no longer this worker's: its lease ran out and another took over."""
+
+
+class ExportError(StoriesError):
+    """Stories cannot be written where they are wanted, or not in that format."""
 
 
 class RunLocked(StoriesError):

@@ -96,3 +96,31 @@ GROUP BY 1, 2, 3 ORDER BY 1, 2, 3;
 
 -- latest_runs: the last runs that changed something
 SELECT id, command, started_at, finished_at, outcome, counts, seconds FROM run ORDER BY id DESC LIMIT %(most)s;
+
+-- list_stories_by_score: stories that were alive in a span of time and have a score, the highest first
+SELECT
+    s.id, s.headline_id, a.title AS headline, s.languages, s.sources, s.size, s.first_time, s.latest_time, x.value AS score
+FROM story_score x
+JOIN story s ON s.id = x.story_id
+JOIN article a ON a.id = s.headline_id
+WHERE x.name = %(score)s AND s.merged_into IS NULL AND s.size >= %(min_size)s
+  AND s.latest_time >= coalesce(%(since)s::timestamptz, '-infinity')
+  AND s.first_time <= coalesce(%(until)s::timestamptz, 'infinity')
+ORDER BY x.value DESC, x.story_id DESC
+LIMIT %(most)s;
+
+-- stories_by_ids: some stories, the latest first; absorbed ones are left out
+SELECT s.id, s.headline_id, a.title AS headline, s.languages, s.sources, s.size, s.first_time, s.latest_time
+FROM story s JOIN article a ON a.id = s.headline_id
+WHERE s.id = ANY (%(story_ids)s) AND s.merged_into IS NULL
+ORDER BY s.latest_time DESC, s.id DESC;
+
+-- page_of_stories: stories that were alive in a span of time, the oldest first, from one of them on
+SELECT s.id, s.headline_id, a.title AS headline, s.languages, s.sources, s.size, s.first_time, s.latest_time
+FROM story s JOIN article a ON a.id = s.headline_id
+WHERE s.merged_into IS NULL AND s.size >= %(min_size)s
+  AND s.latest_time >= greatest(%(since)s::timestamptz, %(after_time)s::timestamptz)
+  AND (s.latest_time > %(after_time)s::timestamptz OR s.id > %(after_id)s)
+  AND s.first_time <= coalesce(%(until)s::timestamptz, 'infinity')
+ORDER BY s.latest_time, s.id
+LIMIT %(most)s;

@@ -17,6 +17,7 @@ from clustering.cli.evaluation import evaluate_command, replay_command
 from clustering.cli.feeds import feeds
 from clustering.cli.pipeline import cluster, demo, ingest, run
 from clustering.cli.stories import list_command, show, stats
+from clustering.cli.tasks import export, tail, tasks
 from clustering.cli.tuning import tune
 from clustering.errors import StoriesError
 
@@ -56,6 +57,9 @@ for _command in (
     feeds,
     duplicates,
     review,
+    tasks,
+    tail,
+    export,
 ):
     stories.add_command(_command)
 

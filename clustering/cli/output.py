@@ -53,10 +53,12 @@ def print_refusals(refusals: Sequence[Refusal]) -> int:
 
 
 def print_stories(stories: Sequence[StorySummary]) -> None:
-    """Print a line a story: id, articles, sources, languages, latest time, headline."""
+    """Print a line a story: id, score if sorted by one, articles, sources, languages, latest time, headline."""
+    scored = any(story.score is not None for story in stories)
     rows = [
         (
             f"#{story.id}",
+            *([f"{story.score:.4g}"] if scored else []),
             str(story.size),
             str(story.sources),
             f"{story.latest_time:%Y-%m-%d %H:%M}",
@@ -65,7 +67,10 @@ def print_stories(stories: Sequence[StorySummary]) -> None:
         )
         for story in stories
     ]
-    print_table(("story", "articles", "sources", "latest (UTC)", "languages", "headline"), rows)
+    score = ["score"] if scored else []
+    print_table(
+        ("story", *score, "articles", "sources", "latest (UTC)", "languages", "headline"), rows
+    )
 
 
 def print_story(story: Story) -> None:

@@ -31,6 +31,7 @@ _FLAGS = ("stage", "flags", "same", "different")
 @click.option(
     "--limit", type=click.IntRange(1), default=50, show_default=True, help="At most so many."
 )
+@click.option("--sort", metavar="SCORE", help="The highest by a task's score first.")
 @database_options
 def list_command(  # noqa: PLR0913 - one keyword for each option
     settings: Settings,
@@ -39,15 +40,20 @@ def list_command(  # noqa: PLR0913 - one keyword for each option
     until: datetime | None,
     min_size: int,
     limit: int,
+    sort: str | None,
     as_json: bool,
 ) -> None:
-    """List stories, the latest first."""
+    """List stories, the latest first, or the highest by a score that a task gave."""
     with open_engine(settings) as engine:
-        found = engine.summaries(since=since, until=until, min_size=min_size, limit=limit)
+        found = engine.summaries(
+            since=since, until=until, min_size=min_size, limit=limit, sort=sort
+        )
     if as_json:
         print_json(found)
     elif found:
         print_stories(found)
+    elif sort is not None:
+        click.echo(f"no story has a score {sort}; tasks give them: docs/tasks.md", err=True)
     else:
         click.echo("no stories yet; `stories run SOURCE...` makes some", err=True)
 

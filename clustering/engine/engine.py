@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, BinaryIO
 from clustering.embedding.space import use_space
 from clustering.engine.clustering import DEFAULT_STEP, encode, place
 from clustering.engine.duplicates import Duplicates
+from clustering.engine.exporting import Exporting
 from clustering.engine.feeds import Feeds
 from clustering.engine.intake import take_in
 from clustering.engine.reading import Reading
 from clustering.engine.replay import Player, moment
+from clustering.engine.tasking import Tasking
 from clustering.records import Article, Feed, Refusal
 
 if TYPE_CHECKING:
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
 _END_OF_TIME = datetime(9999, 1, 1, tzinfo=UTC)
 
 
-class Engine(Reading, Feeds, Duplicates):
+class Engine(Reading, Feeds, Duplicates, Tasking, Exporting):
     """Turns articles into stories in one database. Made by `Engine.open`; use it in a `with` block."""
 
     def ingest(

@@ -64,10 +64,21 @@ class Reading(Opened):
         until: datetime | None = None,
         min_size: int = 2,
         limit: int | None = None,
+        sort: str | None = None,
     ) -> list[StorySummary]:
-        """Return stories as `stories` does, without their articles."""
-        session = self._database.session
-        return list_stories(session, since=since, until=until, min_size=min_size, most=limit)
+        """Return stories as `stories` does, without their articles.
+
+        `sort` names a score that a task gave (`score`, `rank.novelty`): the highest come first, and
+        stories without it are left out.
+        """
+        return list_stories(
+            self._database.session,
+            since=since,
+            until=until,
+            min_size=min_size,
+            most=limit,
+            sort=sort,
+        )
 
     def story(self, story_id: int) -> Story:
         """Return one story; the id of an absorbed one leads to its survivor.

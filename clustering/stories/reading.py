@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from clustering.errors import NotFoundError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from datetime import datetime
 
     import numpy as np
     from numpy.typing import NDArray
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from clustering.store.session import Session
 
 _PAGE = 200
+# Whole stories with the bodies of their articles in memory at once.
+_EXPORT_PAGE = 50
+_BEGINNING = datetime(1, 1, 1, tzinfo=UTC)
 _NO_LIMIT = 2**62
 
 
@@ -136,7 +139,7 @@ class Story:
 
 @dataclass(frozen=True, slots=True)
 class StorySummary:
-    """A story without its articles; attributes as of `Story`."""
+    """A story without its articles; attributes as of `Story`, and the score that it was sorted by."""
 
     id: int
     headline_id: int
@@ -146,17 +149,19 @@ class StorySummary:
     size: int
     first_time: datetime
     latest_time: datetime
+    score: float | None = None
 
 
-def list_stories(
+def list_stories(  # noqa: PLR0913 - one keyword for each thing a reader may ask
     session: Session,
     *,
     since: datetime | None = None,
     until: datetime | None = None,
     min_size: int = 2,
     most: int | None = None,
+    sort: str | None = None,
 ) -> list[StorySummary]:
-    """Return stories alive between two times, the latest first.
+    """Return stories alive between two times, the latest first, or the highest by a score.
 
     Args:
         session: any.
@@ -164,15 +169,51 @@ def list_stories(
         until: stories whose first article is younger are left out.
         min_size: least number of articles.
         most: at most this many; None for all.
+        sort: name of a score; stories without it are left out.
     """
-    return session.records(
+    which = {
+        "since": since,
+        "until": until,
+        "min_size": min_size,
+        "most": _NO_LIMIT if most is None else most,
+    }
+    if sort is None:
+        return session.records(StorySummary, "list_stories", **which)
+    return session.records(StorySummary, "list_stories_by_score", score=sort, **which)
+
+
+def find_stories(session: Session, story_ids: Sequence[int]) -> list[StorySummary]:
+    """Return some stories, the latest first; those that were absorbed are left out."""
+    return session.records(StorySummary, "stories_by_ids", story_ids=list(story_ids))
+
+
+def pages_of_stories(
+    session: Session,
+    *,
+    since: datetime | None = None,
+    until: datetime | None = None,
+    min_size: int = 2,
+) -> Iterator[list[Story]]:
+    """Yield whole stories alive between two times, the oldest first, some at a time.
+
+    Args:
+        session: in a transaction that sees one state of the database.
+        since: stories whose latest article is older are left out.
+        until: stories whose first article is younger are left out.
+        min_size: least number of articles.
+    """
+    position = {"after_time": _BEGINNING, "after_id": 0}
+    while page := session.records(
         StorySummary,
-        "list_stories",
+        "page_of_stories",
         since=since,
         until=until,
         min_size=min_size,
-        most=_NO_LIMIT if most is None else most,
-    )
+        most=_EXPORT_PAGE,
+        **position,
+    ):
+        yield list(whole_stories(session, page))
+        position = {"after_time": page[-1].latest_time, "after_id": page[-1].id}
 
 
 def find_story(session: Session, story_id: int) -> StorySummary:

@@ -36,9 +36,12 @@ BY_NAME = {
     **dict.fromkeys(("gap", "age", "step", "span"), timedelta(hours=1)),
     **dict.fromkeys(("settings", "counts", "seconds"), Jsonb({})),
     "setting": "work_mem",
+    **dict.fromkeys(("token",), UUID(int=1)),
+    **dict.fromkeys(("result",), Jsonb({})),
+    **dict.fromkeys(("task", "error", "state", "score"), "x"),
 }
 PLANNED = ("SELECT", "INSERT", "UPDATE", "DELETE", "WITH")
-DEFINITIONS = ("CREATE", "DROP", "COPY")
+DEFINITIONS = ("CREATE", "DROP", "COPY", "LISTEN", "SET")
 
 
 def code(text: str) -> str:
