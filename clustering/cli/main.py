@@ -14,6 +14,7 @@ from clustering import __version__
 from clustering.cli.database import db, init
 from clustering.cli.evaluation import evaluate_command, replay_command
 from clustering.cli.pipeline import cluster, demo, ingest, run
+from clustering.cli.spaces import space
 from clustering.cli.stories import list_command, show, stats
 from clustering.cli.tuning import tune
 from clustering.errors import StoriesError
@@ -51,6 +52,7 @@ for _command in (
     tune,
     init,
     db,
+    space,
 ):
     stories.add_command(_command)
 
