@@ -43,6 +43,8 @@ class Thresholds:
     wait, and no story is made. It is measured again when the corpus has doubled, until the
     database stops counting at 20,000 articles.
 
+    Each of the two is warned of once.
+
     Args:
         session: any session on the database.
         model: the model.
@@ -53,6 +55,7 @@ class Thresholds:
         self._session = session
         self._model = model
         self._named = named
+        self._warned: set[str] = set()
 
     @cached_property
     def measured(self) -> Calibration | None:
@@ -103,14 +106,19 @@ class Thresholds:
             return self.measured
         articles = int(load_domain_mean(self._session).articles)
         if articles < LEAST_ARTICLES:
-            warnings.warn(_none_yet(self._model.card, articles), stacklevel=2)
+            self._warn_once("none yet", _none_yet(self._model.card, articles))
             return None
         before = load_background(self._session, self._session.part("space"))
         if before is None or articles >= 2 * before.articles:
             with self._session.transaction():
                 self._measure(articles, first=before is None)
-        warnings.warn(_carried(self._model.card), stacklevel=2)
+        self._warn_once("carried over", _carried(self._model.card))
         return self.known()
+
+    def _warn_once(self, kind: str, text: str) -> None:
+        if kind not in self._warned:
+            self._warned.add(kind)
+            warnings.warn(text, stacklevel=4)
 
     def _measure(self, articles: int, *, first: bool) -> None:
         alignment = self._model.alignment

@@ -7,11 +7,13 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 from embedding_files import LETTERS, write_q4
+from psycopg import sql
 
 from clustering import Article
 from clustering.embedding.q4 import read_q4
 from clustering.embedding.sentence_folder import write_folder
 from clustering.embedding.space import all_spaces
+from clustering.store.session import Session
 from clustering.stories.calibration import Calibration
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
@@ -88,3 +90,11 @@ def vectors(engine, name, column="aligned"):
 def story_ids(engine):
     """The story of each article by its guid."""
     return {guid: place.story_id for (_, guid), place in engine.assignments().items()}
+
+
+def copy_database(server, source, name):
+    """Make a database of a test server from another that nobody is connected to."""
+    maintenance = Session(server.dsn("postgres"))
+    copy = sql.SQL("CREATE DATABASE {} TEMPLATE {}")
+    maintenance.connection.execute(copy.format(sql.Identifier(name), sql.Identifier(source)))
+    maintenance.close()

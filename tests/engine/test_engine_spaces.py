@@ -11,9 +11,9 @@ from datetime import timedelta
 
 import numpy as np
 import pytest
-from psycopg import sql
 from space_worlds import (
     START,
+    copy_database,
     seen,
     small_model,
     story_ids,
@@ -29,7 +29,6 @@ from clustering.engine import spaces as module
 from clustering.engine.runs import run_lock, space_lock
 from clustering.errors import ModelError, NotFoundError, RunLocked, SpaceError
 from clustering.store.database import drop_database, make_database
-from clustering.store.session import Session
 
 
 @pytest.fixture(scope="session")
@@ -66,13 +65,6 @@ def dsn(server, filled_database, database_numbers):
     copy_database(server, filled_database, name)
     yield server.dsn(name)
     drop_database(server.dsn("postgres"), name)
-
-
-def copy_database(server, source, name):
-    maintenance = Session(server.dsn("postgres"))
-    copy = sql.SQL("CREATE DATABASE {} TEMPLATE {}")
-    maintenance.connection.execute(copy.format(sql.Identifier(name), sql.Identifier(source)))
-    maintenance.close()
 
 
 @pytest.fixture
