@@ -9,6 +9,7 @@
     │   ├── PgvectorTooOld
     │   └── ServerFull
     ├── ModelError               a model cannot be found, checked or loaded
+    ├── SpaceError               a space cannot be fitted, filled, activated or dropped as things are
     ├── CalibrationError         thresholds are missing or out of range
     ├── NotFoundError            no story, article or run has that id
     ├── InvalidInput             exit status 2: an argument says something impossible
@@ -57,6 +58,10 @@ class ServerFull(DatabaseError):
 
 class ModelError(StoriesError):
     """A model cannot be found, fails its digest, or cannot be loaded."""
+
+
+class SpaceError(StoriesError):
+    """A space cannot be fitted, filled, activated or dropped as things are."""
 
 
 class CalibrationError(StoriesError):

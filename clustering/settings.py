@@ -26,11 +26,12 @@ class Settings:
     Attributes:
         database: DSN of an outside server; None means the embedded one under `home`.
         home: folder of the embedded server and of expanded models.
-        model: name of a card in `models/`, a hub name, or the path of a model folder.
+        model: name of a card in `models/`, a hub name, or the path of a model folder; None means the
+            model that the database's articles are encoded with, and the default one in a fresh database.
         calibration: path of a calibration file; None means the model's own.
     """
 
     database: str | None = field(default_factory=lambda: os.environ.get("STORIES_DATABASE") or None)
     home: Path = field(default_factory=default_home)
-    model: str = DEFAULT_MODEL
+    model: str | None = None
     calibration: Path | None = None

@@ -1,36 +1,47 @@
 -- Spaces and their vector tables. {article_vectors} and {story_vectors} are the tables of the space in use.
 
 -- space_named: one space by its name
-SELECT name, model, revision, dimension, prefix, recipe, alignment FROM space WHERE name = %(name)s;
+SELECT name, model, revision, dimension, prefix, recipe, alignment, fit FROM space WHERE name = %(name)s;
 
 -- active_space: the space that new articles are encoded in
-SELECT name, model, revision, dimension, prefix, recipe, alignment FROM space WHERE active;
+SELECT name, model, revision, dimension, prefix, recipe, alignment, fit FROM space WHERE active;
 
--- add_space: register a space and make it the active one
+-- all_spaces: every space, the oldest first
+SELECT name, model, revision, dimension, prefix, recipe, alignment, fit FROM space ORDER BY id;
+
+-- add_space: register a space
 WITH added AS (
-    INSERT INTO space (name, model, revision, dimension, prefix, recipe, alignment, active, running_mean)
-    VALUES (
-        %(name)s, %(model)s, %(revision)s, %(dimension)s, %(prefix)s, %(recipe)s, %(alignment)s, true,
-        array_fill(0::double precision, ARRAY[%(dimension)s::integer])
+    INSERT INTO space (
+        name, model, revision, dimension, prefix, recipe, alignment, fit, active, running_mean, running_articles, language_basis
     )
-    RETURNING id, running_mean
+    VALUES (
+        %(name)s, %(model)s, %(revision)s, %(dimension)s, %(prefix)s, %(recipe)s, %(alignment)s, %(fit)s, %(active)s,
+        %(mean)s::double precision[], %(articles)s, %(basis)s::double precision[]
+    )
+    RETURNING id, running_mean, running_articles
 )
 INSERT INTO domain_mean (space_id, version, mean, articles)
-SELECT id, 1, running_mean, 0 FROM added;
+SELECT id, 1, running_mean, running_articles FROM added;
 
--- domain_mean: the mean in force in the active space, and the running mean that may replace it
-SELECT m.version, m.mean, s.running_mean, s.running_articles
+-- domain_mean: the mean in force in a space, and the running mean that may replace it
+SELECT m.version, m.mean, s.running_mean, s.running_articles, s.fit <> '' AS fixed, s.alignment
 FROM space s JOIN domain_mean m ON m.space_id = s.id
-WHERE s.active
+WHERE s.name = %(space)s
 ORDER BY m.version DESC LIMIT 1;
 
 -- update_running_mean: take newly encoded articles into the running mean
 UPDATE space SET running_mean = %(running_mean)s::double precision[], running_articles = %(running_articles)s
-WHERE active;
+WHERE name = %(space)s;
 
 -- add_domain_mean: put a new mean in force
 INSERT INTO domain_mean (space_id, version, mean, articles)
-SELECT id, %(version)s, %(mean)s::double precision[], %(articles)s FROM space WHERE active;
+SELECT id, %(version)s, %(mean)s::double precision[], %(articles)s FROM space WHERE name = %(space)s;
+
+-- language_basis: the directions that are taken out of a space whose model has no language offsets
+SELECT language_basis FROM space WHERE name = %(space)s;
+
+-- set_language_basis: take directions out of a space from now on
+UPDATE space SET language_basis = %(basis)s::double precision[] WHERE name = %(space)s;
 
 -- raw_vectors: the next raw vectors from some article on, in order of time
 SELECT v.article_id, v.event_time, v.raw, a.language, least(length(a.body), %(lede_chars)s) AS lede_chars

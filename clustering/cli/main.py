@@ -6,6 +6,7 @@ Exit status: 0 done, 1 failed, 2 usage, 3 done but some input was refused, 4 ano
 from __future__ import annotations
 
 import sys
+import warnings
 from typing import Any
 
 import click
@@ -16,6 +17,7 @@ from clustering.cli.duplicates import duplicates, review
 from clustering.cli.evaluation import evaluate_command, replay_command
 from clustering.cli.feeds import feeds
 from clustering.cli.pipeline import cluster, demo, ingest, run
+from clustering.cli.spaces import space
 from clustering.cli.stories import list_command, show, stats
 from clustering.cli.tasks import export, tail, tasks
 from clustering.cli.tuning import tune
@@ -60,13 +62,21 @@ for _command in (
     tasks,
     tail,
     export,
+    space,
 ):
     stories.add_command(_command)
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit with its status."""
-    sys.exit(_status(arguments))
+    with warnings.catch_warnings():
+        warnings.showwarning = _show_warning  # type: ignore[assignment] # fewer of its arguments
+        sys.exit(_status(arguments))
+
+
+def _show_warning(message: Warning | str, *_: object) -> None:
+    """Show a warning as one line, without the place in the code that it came from."""
+    click.echo(f"stories: {message}", err=True)
 
 
 def _status(arguments: list[str] | None) -> int:

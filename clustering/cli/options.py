@@ -32,9 +32,8 @@ HOME = click.option(
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 _MODEL = click.option(
     "--model",
-    default=DEFAULT_MODEL,
-    show_default=True,
-    help="Card in models/, hub name, or path of a model folder.",
+    help="Card in models/, hub name, or path of a model folder.  "
+    f"[default: the database's own, {DEFAULT_MODEL} in a fresh one]",
 )
 _CALIBRATION = click.option(
     "--calibration",

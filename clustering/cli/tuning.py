@@ -11,6 +11,7 @@ import click
 from clustering.cli.options import model_options
 from clustering.cli.output import print_json, print_table
 from clustering.cli.parameters import Span
+from clustering.settings import DEFAULT_MODEL
 
 if TYPE_CHECKING:
     from clustering.engine.tuning import Tuning
@@ -69,7 +70,7 @@ def tune(  # noqa: PLR0913 - one keyword for each option
 
     labels = Labels(gold, pairs, vectors)
     tuning = tune(labels, settings, every, Bars(), Effort(rounds, trials))
-    text = calibration_text(tuning, settings.model)
+    text = calibration_text(tuning, settings.model or DEFAULT_MODEL)
     if out is not None:
         write_calibration(text, out)
     if as_json:

@@ -84,11 +84,7 @@ class Backlog:
         ids, times = [row.id for row in rows], [row.event_time for row in rows]
         centred = self.centre(raw, [row.language for row in rows], [len(row.lede) for row in rows])
         aligned = self._learn(centred, times[0]).align(centred)
-        make_partitions(self.session, times)
-        self.session.execute(
-            "drop_old_vectors", article_ids=ids, event_times=times, first=times[0], last=times[-1]
-        )
-        self.session.copy("copy_vectors", _COLUMN_TYPES, _vector_rows(rows, raw, aligned))
+        copy_vectors(self.session, rows, raw, aligned)
         self.session.execute("queue_for_clustering", article_ids=ids, event_times=times)
         self.session.execute(
             "mark_encoded", article_ids=ids, revisions=[row.revision for row in rows]
@@ -104,6 +100,25 @@ class Backlog:
             realign(self.session, self.centre, after, since, self.lede_chars)
             self.realigned(since)
         return after
+
+
+def copy_vectors(
+    session: Session, rows: Sequence[Any], raw: NDArray[np.float32], aligned: NDArray[np.float32]
+) -> None:
+    """Write vectors into the session's space in place of older ones; inside a transaction.
+
+    Args:
+        session: bound to the space.
+        rows: n articles with `id`, `event_time` and `revision`, in order of time.
+        raw: float32 (n, dimension).
+        aligned: float32 (n, dimension).
+    """
+    ids, times = [row.id for row in rows], [row.event_time for row in rows]
+    make_partitions(session, times)
+    session.execute(
+        "drop_old_vectors", article_ids=ids, event_times=times, first=times[0], last=times[-1]
+    )
+    session.copy("copy_vectors", _COLUMN_TYPES, _vector_rows(rows, raw, aligned))
 
 
 def count_due(session: Session, as_of: datetime, now: datetime) -> int:

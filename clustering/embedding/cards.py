@@ -73,7 +73,8 @@ def card_names() -> list[str]:
     return sorted(
         entry.name.removesuffix(".toml")
         for entry in files("clustering.models").iterdir()
-        if entry.name.endswith(".toml") and not entry.name.endswith(".calibration.toml")
+        if entry.name.endswith(".toml")
+        and not entry.name.endswith((".calibration.toml", ".background.toml"))
     )
 
 

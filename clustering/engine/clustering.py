@@ -6,8 +6,9 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from clustering.embedding.backlog import Backlog, count_due
+from clustering.embedding.corpus import space_centre
+from clustering.engine.thresholds import live_span, refresh_live
 from clustering.stories.passes import Passes, count_pending, next_slice
-from clustering.stories.refresh import refresh
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from clustering.engine.model import Encodes
     from clustering.engine.progress import Progress
     from clustering.engine.runs import Run
+    from clustering.engine.thresholds import Thresholds
     from clustering.stories.calibration import Calibration
 
 DEFAULT_STEP = timedelta(hours=1)
@@ -30,34 +32,25 @@ def encode(
     backlog = Backlog(
         session=run.session,
         encode=model.encode,
-        centre=model.alignment.centre,
+        centre=space_centre(run.session, model.alignment),
         lede_chars=model.card.lede_chars,
-        live_span=_live_span(calibration),
-        realigned=lambda since: _refresh_live(run, calibration, since),
+        live_span=live_span(calibration),
+        realigned=lambda since: refresh_live(run.session, calibration, since),
     )
     with run.timed("encode"), progress.stage("encode", due) as advance:
         run.counts["encoded"] += backlog.clear(as_of, run.now, advance)
 
 
 def place(
-    run: Run, calibration: Calibration, as_of: datetime, step: timedelta, progress: Progress
+    run: Run, thresholds: Thresholds, as_of: datetime, step: timedelta, progress: Progress
 ) -> None:
-    """Run the passes over every slice that waits, the earliest first."""
+    """Run the passes over every slice that waits, the earliest first; without thresholds all wait on."""
     pending = count_pending(run.session, as_of)
-    if not pending:
+    calibration = thresholds.settle() if pending else None
+    if calibration is None:
         return
     passes = Passes(run.session, calibration, run.id, run.timed)
     with progress.stage("cluster", pending) as advance:
         while batch := next_slice(run.session, as_of, step):
             run.counts.update(passes.run(batch))
             advance(len(batch.times))
-
-
-def _live_span(calibration: Calibration) -> timedelta:
-    """Return how far back the members of a story that may still change can lie."""
-    return timedelta(hours=calibration.story_age_hours + 2 * calibration.story_gap_hours)
-
-
-def _refresh_live(run: Run, calibration: Calibration, since: datetime) -> None:
-    live = [row.story_id for row in run.session.rows("live_stories", since=since)]
-    refresh(run.session, live, calibration)

@@ -13,6 +13,7 @@ from clustering.engine.feeds import Feeds
 from clustering.engine.intake import take_in
 from clustering.engine.reading import Reading
 from clustering.engine.replay import Player, moment
+from clustering.engine.spaces import Spaces
 from clustering.engine.tasking import Tasking
 from clustering.records import Article, Feed, Refusal
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 _END_OF_TIME = datetime(9999, 1, 1, tzinfo=UTC)
 
 
-class Engine(Reading, Feeds, Duplicates, Tasking, Exporting):
+class Engine(Reading, Spaces, Feeds, Duplicates, Tasking, Exporting):
     """Turns articles into stories in one database. Made by `Engine.open`; use it in a `with` block."""
 
     def ingest(
@@ -81,7 +82,10 @@ class Engine(Reading, Feeds, Duplicates, Tasking, Exporting):
         Raises:
             RunLocked: another run works on the database.
             ModelError: the model cannot be loaded, or the database is encoded with another.
-            CalibrationError: there are no thresholds for the model.
+
+        A model that thresholds were never measured for gets some from the background of its space;
+        below 500 articles it has none, and articles wait. Both warn.
+            CalibrationError: the file of thresholds is not valid.
         """
         with self._working("cluster") as run:
             self._cluster(run, as_of, step)
@@ -125,7 +129,7 @@ class Engine(Reading, Feeds, Duplicates, Tasking, Exporting):
             known = list(articles)
             take_in(run, (item for item in known if isinstance(item, Refusal)), moment)
             use_space(run.session, self.model.space())
-            player = Player(run, self.model, self.calibration, every, self._progress, encoder)
+            player = Player(run, self.model, self.thresholds, every, self._progress, encoder)
             player.play(item for item in known if isinstance(item, Article))
         return run.report()
 
@@ -158,5 +162,5 @@ class Engine(Reading, Feeds, Duplicates, Tasking, Exporting):
     def _cluster(self, run: Run, as_of: datetime | None, step: timedelta) -> None:
         until = as_of or _END_OF_TIME
         use_space(run.session, self.model.space())
-        encode(run, self.model, self.calibration, until, self._progress)
-        place(run, self.calibration, until, step, self._progress)
+        encode(run, self.model, self.thresholds.windows, until, self._progress)
+        place(run, self.thresholds, until, step, self._progress)

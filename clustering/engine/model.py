@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 from clustering.embedding.align import Alignment, load_alignment
 from clustering.embedding.cards import ModelCard, load_card
 from clustering.embedding.space import Space, space_name
+from clustering.settings import DEFAULT_MODEL
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,16 +35,16 @@ class Model:
     """A model's card, its alignment and, once needed, its weights.
 
     Args:
-        name: name of a card, hub name, or path of a folder.
+        name: name of a card, hub name, or path of a folder; None for the default.
         home: folder that bundled models are expanded under.
 
     Raises:
         ModelError: there is no such model.
     """
 
-    def __init__(self, name: str, home: Path) -> None:
-        self.name = name
-        self.card: ModelCard = load_card(name)
+    def __init__(self, name: str | None, home: Path) -> None:
+        self.name = name or DEFAULT_MODEL
+        self.card: ModelCard = load_card(self.name)
         self.alignment: Alignment = load_alignment(self.card)
         self._home = home
 

@@ -8,21 +8,23 @@ from dataclasses import asdict, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from clustering.embedding.space import bind_active_space
+from clustering.embedding.space import active_space, bind_active_space
 from clustering.engine.model import Model
 from clustering.engine.progress import Progress, Silent
 from clustering.engine.runs import Run, run_lock
+from clustering.engine.thresholds import Thresholds
 from clustering.errors import StoriesError
-from clustering.settings import Settings
+from clustering.settings import DEFAULT_MODEL, Settings
 from clustering.store.database import Database
 from clustering.store.migrations import schema_version
-from clustering.stories.calibration import Calibration, load_calibration
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
     from types import TracebackType
     from typing import Self
+
+    from clustering.stories.calibration import Calibration
 
 _WITHOUT_THRESHOLDS = frozenset({"ingest", "feeds", "duplicates", "review"})
 
@@ -59,7 +61,8 @@ class Opened:
             database: DSN of a PostgreSQL 15 or newer with pgvector 0.8.0 or newer, or a plain
                 name for a database of the embedded server. None takes `STORIES_DATABASE`, and
                 without it the embedded server's usual database.
-            model: name of a card, hub name, or path of a model folder.
+            model: name of a card, hub name, or path of a model folder; None takes the one that the
+                database's articles are encoded with, and in a fresh database the default.
             home: folder of the embedded server and of models; None takes `STORIES_HOME` or the
                 user's data folder.
             calibration: file of thresholds; None takes the model's own.
@@ -104,20 +107,36 @@ class Opened:
 
     @cached_property
     def model(self) -> Model:
-        """The model named in the settings; its weights are loaded when something is encoded."""
-        return Model(self.settings.model, self.settings.home)
+        """The model named in the settings, else the database's own; loaded when something is encoded."""
+        return Model(self.model_name, self.settings.home)
+
+    @property
+    def model_name(self) -> str:
+        """Name of the model named in the settings, else of the database's own, else of the default."""
+        active = active_space(self._database.session)
+        return self.settings.model or (active.model if active else DEFAULT_MODEL)
 
     @cached_property
+    def thresholds(self) -> Thresholds:
+        """Gives the thresholds of the model in this database."""
+        return Thresholds(self._database.session, self.model, self.settings.calibration)
+
+    @property
     def calibration(self) -> Calibration:
-        """The thresholds in force."""
-        return load_calibration(self.model.card.name, self.settings.calibration)
+        """The thresholds in force.
+
+        Raises:
+            CalibrationError: there are none for this model, and too few articles to find them.
+        """
+        return self.thresholds.require()
 
     @contextmanager
     def _working(self, command: str) -> Iterator[Run]:
         """Hold the run lock; close the run's row however the work ends."""
-        settings = {"model": self.settings.model}
+        settings: dict[str, object] = {"model": self.model_name}
         if command not in _WITHOUT_THRESHOLDS:
-            settings |= {"calibration": asdict(self.calibration)}  # type: ignore[dict-item]
+            known = self.thresholds.known()
+            settings["calibration"] = asdict(known) if known else None
         with run_lock(self.dsn):
             run = Run(self._database.session, command, settings)
             try:

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from clustering.engine.model import Model
     from clustering.engine.progress import Progress
     from clustering.engine.runs import Run
+    from clustering.engine.thresholds import Thresholds
     from clustering.records import Article
-    from clustering.stories.calibration import Calibration
 
 # Texts are encoded this many at a time, ahead of the hours that need them: batches of an hour's
 # few articles would use a fraction of the machine.
@@ -73,7 +73,7 @@ class Player:
     Attributes:
         run: run that everything is recorded under.
         model: encodes.
-        calibration: thresholds and windows.
+        thresholds: of the model.
         every: length of a step; what arrives within one is placed at once.
         progress: shows how far it is.
         encoder: encodes in the model's place, such as `Recalled`; None takes the model's own.
@@ -81,7 +81,7 @@ class Player:
 
     run: Run
     model: Model
-    calibration: Calibration
+    thresholds: Thresholds
     every: timedelta
     progress: Progress
     encoder: Encoder | None = None
@@ -106,8 +106,8 @@ class Player:
         with self.run.timed("ingest"):
             take_in(self.run, arrived, moment)
         until = self.run.now = moment(arrived[-1])
-        encode(self.run, model, self.calibration, until, Silent())
-        place(self.run, self.calibration, until, self.every, Silent())
+        encode(self.run, model, self.thresholds.windows, until, Silent())
+        place(self.run, self.thresholds, until, self.every, Silent())
 
 
 def moment(article: Article) -> datetime:

@@ -109,13 +109,30 @@ def run_lock(dsn: str) -> Iterator[None]:
     Raises:
         RunLocked: another run holds it.
     """
+    busy = "another run works on this database; try again when it has finished"
+    with _held(dsn, busy, "try_run_lock"):
+        yield
+
+
+@contextmanager
+def space_lock(dsn: str, space: str) -> Iterator[None]:
+    """Hold the lock of the one process that may fill a space; runs go on beside it.
+
+    Raises:
+        RunLocked: another process fills it.
+    """
+    busy = f"another process fills the space {space}; try again when it has finished"
+    with _held(dsn, busy, "try_space_lock", space=space):
+        yield
+
+
+@contextmanager
+def _held(dsn: str, busy: str, statement: str, **parameters: object) -> Iterator[None]:
     guard = Session(dsn)
     try:
         with guard.transaction(idle_in_transaction_session_timeout=0):
-            if not guard.value("try_run_lock"):
-                raise RunLocked(
-                    "another run works on this database; try again when it has finished"
-                )
+            if not guard.value(statement, **parameters):
+                raise RunLocked(busy)
             yield
     finally:
         guard.close()

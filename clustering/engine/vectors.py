@@ -10,7 +10,7 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from clustering.embedding.domain import DomainMean
+from clustering.embedding.domain import first_domain_mean
 from clustering.errors import SourceError
 from clustering.ingest.language import settle_language
 
@@ -110,8 +110,8 @@ def aligned_vectors(
     languages = [settle_language(a.language, a.title, a.body)[0] for a in articles]
     ledes = [len(article.body[: model.card.lede_chars]) for article in articles]
     centred = model.alignment.centre(raw, languages, ledes)
-    nothing = np.zeros(raw.shape[1])
-    return DomainMean(1, nothing, nothing, 0).take(centred).refitted().align(centred)
+    first = first_domain_mean(raw.shape[1], model.alignment.version)
+    return first.take(centred).refitted().align(centred)
 
 
 def _digest(card: ModelCard, texts: Iterable[str]) -> str:

@@ -121,7 +121,8 @@ class Story:
         articles: in order of event time.
         absorbed: stories that became part of it.
         centroid: mean of its most recent articles in the aligned space, of shape (dimension,),
-            float32, unit length.
+            float32, unit length; None for a story older than the active space, until
+            `stories space backfill` has filled that space with its articles.
     """
 
     id: int
@@ -134,7 +135,7 @@ class Story:
     latest_time: datetime
     articles: tuple[StoryArticle, ...]
     absorbed: tuple[Merged, ...]
-    centroid: NDArray[np.float32]
+    centroid: NDArray[np.float32] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +239,7 @@ def _page(session: Session, summaries: Sequence[StorySummary]) -> Iterator[Story
     ids = [summary.id for summary in summaries]
     articles = _articles(session, ids)
     absorbed = _absorbed(session, ids)
-    centroids = dict(session.rows("story_centroids", story_ids=ids))
+    centroids = _centroids(session, ids)
     for summary in summaries:
         yield Story(
             id=summary.id,
@@ -251,8 +252,13 @@ def _page(session: Session, summaries: Sequence[StorySummary]) -> Iterator[Story
             latest_time=summary.latest_time,
             articles=tuple(articles[summary.id]),
             absorbed=tuple(absorbed[summary.id]),
-            centroid=centroids[summary.id].to_numpy().astype("float32"),
+            centroid=centroids.get(summary.id),
         )
+
+
+def _centroids(session: Session, story_ids: list[int]) -> dict[int, NDArray[np.float32]]:
+    rows = session.rows("story_centroids", story_ids=story_ids)
+    return {row.story_id: row.centroid.to_numpy().astype("float32") for row in rows}
 
 
 def _articles(session: Session, story_ids: list[int]) -> dict[int, list[StoryArticle]]:

@@ -30,8 +30,12 @@ BY_NAME = {
     **dict.fromkeys(("address", "name", "model", "revision", "prefix", "recipe"), "x"),
     **dict.fromkeys(("alignment", "command", "outcome", "stage", "value"), "x"),
     **dict.fromkeys(("kind", "verdict", "judged_by"), "x"),
+    **dict.fromkeys(("fit", "space"), "x"),
+    "active": False,
     **dict.fromkeys(("first", "last", "window_first", "window_last", "since", "as_of"), NOON),
-    **dict.fromkeys(("after_time", "live_from", "live_to", "started_at", "origin"), NOON),
+    **dict.fromkeys(
+        ("after_time", "before_time", "live_from", "live_to", "started_at", "origin"), NOON
+    ),
     **dict.fromkeys(("first_time", "latest_time"), NOON),
     **dict.fromkeys(("gap", "age", "step", "span"), timedelta(hours=1)),
     **dict.fromkeys(("settings", "counts", "seconds"), Jsonb({})),
@@ -70,7 +74,8 @@ def test_every_statement_is_planned_or_defines_something():
 @pytest.fixture
 def parts(world):
     """Bindings of the tiny space."""
-    return {name: world.session.part(name) for name in ("article_vectors", "story_vectors")}
+    own = {name: world.session.part(name) for name in ("article_vectors", "story_vectors")}
+    return {**own, "raw_source": own["article_vectors"]}
 
 
 def test_the_server_can_plan_every_query(world, parts):

@@ -15,7 +15,7 @@ from clustering.engine.rehearsing import Rehearsed, rehearsed
 from clustering.errors import SourceError
 from clustering.evaluation.files import gold_articles, read_rows
 from clustering.evaluation.scores import adjusted_mutual_information, bcubed
-from clustering.settings import Settings
+from clustering.settings import DEFAULT_MODEL, Settings
 from clustering.stories.calibration import load_calibration
 
 HOUR = timedelta(hours=1)
@@ -52,7 +52,7 @@ def both(path, settings, kept_vectors) -> tuple[list[object], np.ndarray]:
     """The stories of the labelled rows from the engine and from the rehearsal."""
     found = engine_partition(path, settings, kept_vectors)
     corpus = rehearsed(path, settings, HOUR, Silent(), kept_vectors)
-    rehearsal = corpus.partition(load_calibration(settings.model))
+    rehearsal = corpus.partition(load_calibration(DEFAULT_MODEL))
     return [str(found[name]) for name in labelled_ids(path)], rehearsal
 
 
@@ -79,7 +79,7 @@ def test_the_rehearsal_of_og2021_gives_the_engines_stories(data, settings, kept_
 def test_duplicates_are_where_their_canonical_article_is(sample_day, settings, kept_vectors):
     corpus = rehearsed(sample_day, settings, HOUR, Silent(), kept_vectors)
     assert len(np.unique(corpus.places)) < len(corpus.places)
-    stories = corpus.partition(load_calibration(settings.model))
+    stories = corpus.partition(load_calibration(DEFAULT_MODEL))
     for place in np.unique(corpus.places):
         assert len(set(stories[corpus.places == place].tolist())) == 1
 

@@ -15,7 +15,7 @@ from clustering.engine.pairs import LabelledPairs, labelled_pairs
 from clustering.engine.progress import Silent
 from clustering.engine.tuning import Effort, Labels, calibration_text, tune, write_calibration
 from clustering.errors import SourceError
-from clustering.settings import Settings
+from clustering.settings import DEFAULT_MODEL, Settings
 from clustering.stories.calibration import load_calibration
 
 HOUR = timedelta(hours=1)
@@ -101,7 +101,7 @@ def test_a_corpus_of_one_moment_cannot_be_parted(settings, tmp_path):
 
 def test_pairs_are_told_apart_by_link(settings, pairs_file):
     pairs = labelled_pairs(pairs_file, Model(settings.model, settings.home), Silent())
-    calibration = load_calibration(settings.model)
+    calibration = load_calibration(DEFAULT_MODEL)
     assert pairs.same.tolist() == [True, True, False, False, False, False]
     assert pairs.one_language.tolist() == [False, False, True, False, False, True]
     assert pairs.accuracy(calibration) > 0.7
