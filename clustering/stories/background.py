@@ -50,7 +50,7 @@ _HIGHEST = 0.99
 _BEGINNING = datetime(1, 1, 2, tzinfo=UTC)
 
 # How each attribute of `Calibration` is carried over; the rest have no scale of similarity.
-POINTS = ("match", "link", "merge", "cohesion_prior")
+POINTS = ("match", "attach", "link", "merge", "cohesion_prior")
 DISTANCES = ("time_penalty", "language_penalty", "chain_slack", "merge_size_penalty")
 
 

@@ -20,6 +20,7 @@ START = datetime(2026, 3, 1, tzinfo=UTC)
 # The small models are random: unrelated texts are alike to them, and only copies are one story.
 STRICT = Calibration(
     match=0.97,
+    attach=0.97,
     link=0.97,
     merge=0.995,
     story_gap_hours=12,
