@@ -34,3 +34,13 @@ SELECT r.stage, count(*) AS flags, count(*) FILTER (WHERE j.verdict = 'same') AS
 FROM review_flag r
 LEFT JOIN judgement j ON j.a_id = r.a_id AND j.b_id = r.b_id
 GROUP BY r.stage ORDER BY r.stage;
+
+-- judged_pairs: what people decided about pairs, with what is encoded of both articles and the hours between them, in order of decision
+SELECT
+    a.title AS a_title, a.body AS a_body, a.language AS a_language,
+    b.title AS b_title, b.body AS b_body, b.language AS b_language,
+    abs(extract(epoch FROM a.event_time - b.event_time))::float8 / 3600 AS hours, j.verdict
+FROM judgement j
+JOIN article a ON a.id = j.a_id
+JOIN article b ON b.id = j.b_id
+ORDER BY j.judged_at, j.a_id, j.b_id;

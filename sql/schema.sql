@@ -3,8 +3,8 @@
 -- set_local: set one setting until the end of the transaction
 SELECT set_config(%(setting)s, %(value)s, true);
 
--- has_migration_table: whether the schema was ever migrated
-SELECT to_regclass('schema_migration') IS NOT NULL;
+-- has_migration_table: whether the schema was ever migrated; read from the catalogue, as to_regclass may answer from before the wait for the lock
+SELECT EXISTS (SELECT FROM pg_catalog.pg_class WHERE relname = 'schema_migration' AND pg_table_is_visible(oid));
 
 -- last_migration: number of the last migration, 0 where there is none
 SELECT coalesce(max(number), 0) FROM schema_migration;

@@ -11,19 +11,29 @@ import click
 from clustering.cli.options import model_options
 from clustering.cli.output import print_json, print_table
 from clustering.cli.parameters import Span
-from clustering.settings import DEFAULT_MODEL
 
 if TYPE_CHECKING:
-    from clustering.engine.tuning import Tuning
+    from clustering.engine.tuning import PairScore, Score, Tuning
     from clustering.settings import Settings
 
 _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 
 
 @click.command()
-@click.argument("gold", type=_FILE, nargs=-1, required=True, metavar="GOLD...")
+@click.argument("gold", type=_FILE, nargs=-1, metavar="[GOLD]...")
 @click.option(
     "--pairs", type=_FILE, multiple=True, help="Labelled pairs that count as much as a GOLD file."
+)
+@click.option(
+    "--judgements",
+    is_flag=True,
+    help="Also count the pairs decided in the database's review queue, as much as a GOLD file.",
+)
+@click.option(
+    "--lede-chars",
+    type=click.IntRange(0),
+    multiple=True,
+    help="Encode so many characters of body after the title; several are compared.",
 )
 @click.option(
     "--out",
@@ -46,6 +56,8 @@ def tune(  # noqa: PLR0913 - one keyword for each option
     *,
     gold: tuple[Path, ...],
     pairs: tuple[Path, ...],
+    judgements: bool,
+    lede_chars: tuple[int, ...],
     out: Path | None,
     vectors: Path | None,
     rounds: int,
@@ -53,24 +65,24 @@ def tune(  # noqa: PLR0913 - one keyword for each option
     every: timedelta,
     as_json: bool,
 ) -> None:
-    """Look for the thresholds that serve labelled corpora best.
+    """Look for the thresholds that serve labelled corpora, and labelled pairs, best.
 
     GOLD is JSON Lines with id, story and published_at in each row. Settings are tried on the
     earlier part of each file (--trials of them, --rounds times, each round nearer to the best), and
-    the middle of the plateau is scored on the later part.
+    the middle of the plateau is scored on the later part. Of pairs every other one is kept back.
     """
     from clustering.cli.progress import Bars  # noqa: PLC0415 - keeps --help fast
     from clustering.engine.tuning import (  # noqa: PLC0415 - keeps --help fast
-        Effort,
         Labels,
         calibration_text,
         tune,
         write_calibration,
     )
+    from clustering.stories.search import Effort  # noqa: PLC0415 - keeps --help fast
 
-    labels = Labels(gold, pairs, vectors)
+    labels = Labels(gold, pairs, judgements, lede_chars, vectors)
     tuning = tune(labels, settings, every, Bars(), Effort(rounds, trials))
-    text = calibration_text(tuning, settings.model or DEFAULT_MODEL)
+    text = calibration_text(tuning)
     if out is not None:
         write_calibration(text, out)
     if as_json:
@@ -80,23 +92,37 @@ def tune(  # noqa: PLR0913 - one keyword for each option
     if out is None:
         click.echo("\n" + text, nl=False)
     else:
-        click.echo(f"\nwritten to {out}; use it with --calibration {out}")
+        click.echo(f"\nwritten to {out}; use it with --model {tuning.model} --calibration {out}")
 
 
 def _print_scores(tuning: Tuning) -> None:
-    rows = [
-        (
-            after.corpus,
-            f"{before.bcubed_f1:.3f}",
-            f"{after.bcubed_f1:.3f}",
-            f"{after.interval.low:.3f} to {after.interval.high:.3f}",
-            f"{after.pairwise_f1:.3f}",
+    if tuning.after.corpora:
+        heading = ("later part of", "B-cubed before", "after", "95 %", "pairwise")
+        print_table(heading, map(_corpus_row, tuning.before.corpora, tuning.after.corpora))
+    if tuning.after.pairs:
+        print_table(
+            ("pairs kept back of", "right before", "after"),
+            map(_pairs_row, tuning.before.pairs, tuning.after.pairs),
         )
-        for before, after in zip(tuning.before, tuning.after, strict=True)
-    ]
-    print_table(("later part of", "B-cubed before", "after", "95 %", "pairwise"), rows)
+    if len(tuning.texts) > 1:
+        rows = ((name, f"{score:.3f}") for name, score in tuning.texts.items())
+        print_table(("text of", "around its plateau"), rows)
     around = tuning.plateau
     click.echo(
-        f"\nearlier parts: {around.score:.3f}, in its surroundings {around.surrounding:.3f} "
+        f"\nwhat it saw: {around.score:.3f}, in its surroundings {around.surrounding:.3f} "
         f"({around.least:.3f} at least); {tuning.trials} settings tried"
     )
+
+
+def _corpus_row(before: Score, after: Score) -> tuple[str, ...]:
+    return (
+        after.corpus,
+        f"{before.bcubed_f1:.3f}",
+        f"{after.bcubed_f1:.3f}",
+        f"{after.interval.low:.3f} to {after.interval.high:.3f}",
+        f"{after.pairwise_f1:.3f}",
+    )
+
+
+def _pairs_row(before: PairScore, after: PairScore) -> tuple[str, ...]:
+    return after.pairs, f"{before.accuracy:.3f}", f"{after.accuracy:.3f}"

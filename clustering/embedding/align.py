@@ -176,12 +176,12 @@ def load_alignment(card: ModelCard, home: Path | None = None) -> Alignment:
         ModelError: the file is not valid, or was fitted on vectors of another length.
     """
     own = alignment_path(card, home) if home else None
-    shipped = files("clustering.models") / f"{card.name}.offsets.npz"
+    shipped = files("clustering.models") / f"{card.weights}.offsets.npz"
     if own and own.is_file():
         alignment = read_alignment(own)
-    elif "/" not in card.name and shipped.is_file():
+    elif "/" not in card.weights and shipped.is_file():
         with shipped.open("rb") as stream:
-            alignment = _read(stream, card.name)
+            alignment = _read(stream, card.weights)
     else:
         return identity_alignment()
     if card.dimension not in (None, alignment.offsets.shape[-1]):
@@ -194,7 +194,7 @@ def load_alignment(card: ModelCard, home: Path | None = None) -> Alignment:
 
 def alignment_path(card: ModelCard, home: Path) -> Path:
     """Return where an alignment that the user fitted for a model is kept."""
-    stem = card.name.strip("/").replace("/", "--")
+    stem = card.weights.strip("/").replace("/", "--")
     return home / "models" / f"{stem}.offsets.npz"
 
 

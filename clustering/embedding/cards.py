@@ -7,9 +7,10 @@ space.
 
 from __future__ import annotations
 
+import re
 import tomllib
 import unicodedata
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,8 @@ BUNDLED = "bundled"
 # Average precision of pairs on ECB+: title alone .721, with 300 characters of body .901, with
 # 600 .919; more brings little and costs encoding time (own measurement).
 LEDE_CHARS = 600
+MOST_LEDE_CHARS = 100_000
+_RECIPE = re.compile(r":(\d{1,6})$", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +31,8 @@ class ModelCard:
     """An encoder and how texts are put to it.
 
     Attributes:
-        name: name of the card; for a model without a card its folder (absolute) or hub name.
+        name: name of the card; for a model without a card its folder (absolute) or hub name; with
+            `:N` at its end where `lede_chars` was named with it.
         source: `bundled`, a hub name (`org/name`), or the path of a sentence-transformers folder.
         revision: commit or tag of the hub, or release of the bundled weights; empty for the newest.
         licence: SPDX name of the weights' licence; empty where not known.
@@ -52,6 +56,11 @@ class ModelCard:
     trust_remote_code: bool = False
     sha256: str = ""
     notes: str = ""
+
+    @property
+    def weights(self) -> str:
+        """The name without what was said of the text: what weights and offsets are kept by."""
+        return _RECIPE.sub("", self.name)
 
     def text(self, title: str, body: str = "") -> str:
         """Return what is encoded of an article, without the prefix.
@@ -83,7 +92,9 @@ def load_card(name_or_path: str) -> ModelCard:
 
     Args:
         name_or_path: a card's name, a sentence-transformers folder, or a hub name (`org/name`).
-            A hub name that a card has as its source gives that card.
+            A hub name that a card has as its source gives that card. `:N` after any of them
+            encodes N characters of an article's body after its title instead of the card's own
+            number: another text, so another space.
 
     Returns:
         The card. One that is made here has no prefix and no dimension.
@@ -91,6 +102,23 @@ def load_card(name_or_path: str) -> ModelCard:
     Raises:
         ModelError: it is none of the three, or the card is not valid.
     """
+    recipe = _RECIPE.search(name_or_path)
+    if not recipe:
+        return _card(name_or_path)
+    card, chars = _card(name_or_path[: recipe.start()]), int(recipe[1])
+    if chars > MOST_LEDE_CHARS:
+        raise ModelError(
+            f"{name_or_path} asks for {chars} characters of body; {MOST_LEDE_CHARS} at most"
+        )
+    return card if chars == card.lede_chars else with_lede(card, chars)
+
+
+def with_lede(card: ModelCard, chars: int) -> ModelCard:
+    """Return a card that encodes another number of characters of the body."""
+    return replace(card, name=f"{card.weights}:{chars}", lede_chars=chars)
+
+
+def _card(name_or_path: str) -> ModelCard:
     if name_or_path in card_names():
         return _read_card(name_or_path)
     if name_or_path and Path(name_or_path).is_dir():

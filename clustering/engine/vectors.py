@@ -117,7 +117,7 @@ def aligned_vectors(
 def _digest(card: ModelCard, texts: Iterable[str]) -> str:
     """Return what names the vectors of texts: anything that changes one of them changes it."""
     state = hashlib.sha256()
-    settings = (card.name, card.source, card.revision, card.sha256, card.prefix, card.max_tokens)
+    settings = (card.weights, card.source, card.revision, card.sha256, card.prefix, card.max_tokens)
     for part in (*map(str, settings), *texts):
         content = part.encode("utf-8", "surrogatepass")
         state.update(len(content).to_bytes(8, "little") + content)

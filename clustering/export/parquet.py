@@ -17,8 +17,10 @@ except ImportError as error:
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-# A row group: large enough to compress, small enough to be held with its articles' bodies.
+# A row group ends with either: large enough to compress, small enough to be held several times over,
+# as Python objects, as Arrow arrays and in the writer.
 _GROUP_ARTICLES = 2000
+_GROUP_CHARS = 2_000_000
 _TIME = pa.timestamp("us", tz="UTC")
 _DUPLICATE = pa.struct(
     [
@@ -80,7 +82,7 @@ SCHEMA = pa.schema(
 
 
 def write_parquet(rows: Iterable[Mapping[str, Any]], file: BinaryIO) -> int:
-    """Write rows in groups of some thousand articles; returns their number."""
+    """Write rows in groups bounded by articles and text; returns their number."""
     count = 0
     with ParquetWriter(file, SCHEMA, compression="zstd") as writer:
         for group in _groups(rows):
@@ -91,12 +93,13 @@ def write_parquet(rows: Iterable[Mapping[str, Any]], file: BinaryIO) -> int:
 
 def _groups(rows: Iterable[Mapping[str, Any]]) -> Iterator[list[Mapping[str, Any]]]:
     group: list[Mapping[str, Any]] = []
-    articles = 0
+    articles = chars = 0
     for row in rows:
         group.append({**row, "scores": list(row["scores"].items())})
         articles += len(row["articles"])
-        if articles >= _GROUP_ARTICLES:
+        chars += sum(len(article["body"]) for article in row["articles"])
+        if articles >= _GROUP_ARTICLES or chars >= _GROUP_CHARS:
             yield group
-            group, articles = [], 0
+            group, articles, chars = [], 0, 0
     if group:
         yield group

@@ -28,6 +28,7 @@ from clustering.errors import ModelError, NotFoundError, SpaceError
 
 SPAN = timedelta(hours=10)
 LEDE_CHARS = 10
+NOW = at(1000)
 
 
 def raw_of(titles):
@@ -74,7 +75,7 @@ def test_a_refit_aligns_the_live_window_and_leaves_what_is_older(world, chunks):
     for number in range(40):
         world.article(number)
     told = []
-    clearing(world, told.append).clear(FAR_FUTURE, lambda _: None)
+    clearing(world, told.append).clear(FAR_FUTURE, NOW, lambda _: None)
     means = world.sql("SELECT mean FROM domain_mean ORDER BY version")
     assert len(means) == 3
     # The first article of the second chunk is at hour 20: from hour 10 on, all has the last mean.
@@ -89,7 +90,7 @@ def test_a_refit_encodes_nothing_again(world, chunks):
     for number in range(40):
         world.article(number)
     encode = Encoding()
-    clearing(world, lambda _: None, encode).clear(FAR_FUTURE, lambda _: None)
+    clearing(world, lambda _: None, encode).clear(FAR_FUTURE, NOW, lambda _: None)
     assert encode.encoded == 40
 
 
@@ -108,9 +109,9 @@ def test_a_refit_that_fails_leaves_everything_as_it_was(world, chunks):
 
     before = {}
     with pytest.raises(RuntimeError, match="killed"):
-        clearing(world, fail_the_second_time).clear(FAR_FUTURE, first_chunk)
+        clearing(world, fail_the_second_time).clear(FAR_FUTURE, NOW, first_chunk)
     assert world.snapshot() == before
-    clearing(world, lambda _: None).clear(FAR_FUTURE, lambda _: None)
+    clearing(world, lambda _: None).clear(FAR_FUTURE, NOW, lambda _: None)
     assert world.one("SELECT count(*) FROM article_vector_tiny") == 40
     assert world.one("SELECT max(version) FROM domain_mean") == 3
 
@@ -133,7 +134,7 @@ def fill(world, count, languages=("en",), hours=1.0):
         )
         for number in range(count)
     ]
-    clearing(world, lambda _: None).clear(FAR_FUTURE, lambda _: None)
+    clearing(world, lambda _: None).clear(FAR_FUTURE, NOW, lambda _: None)
     return articles
 
 

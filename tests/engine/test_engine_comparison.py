@@ -183,6 +183,6 @@ def test_a_plain_replay_keeps_vectors_too(stories, corpus, tmp_path):
     assert ran.document["seconds"]["encode"] < 2, "nothing was encoded the second time"
     rows = [json.loads(line) for line in out.read_text().splitlines()]
     assert all(row.keys() == {"id", "story_id", "event_id", "pass"} for row in rows)
-    assert {row["pass"] for row in rows} <= {"match", "discover", "duplicate", None}
+    assert {row["pass"] for row in rows} <= {"match", "attach", "discover", "duplicate", None}
     assert all((row["pass"] is None) == (row["story_id"] is None) for row in rows)
     assert {"match", "discover"} <= {row["pass"] for row in rows}

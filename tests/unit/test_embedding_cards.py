@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import unicodedata
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -158,3 +159,18 @@ def test_importing_the_stage_loads_no_heavy_library():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set() set()"
+
+
+def test_a_name_can_say_how_much_of_the_body_is_encoded():
+    card, own = load_card("multilingual-e5-small:3"), load_card("multilingual-e5-small")
+    assert card.text("Title", "abcdef") == "Title\nabc"
+    assert (card.name, card.weights) == ("multilingual-e5-small:3", own.name)
+    assert replace(card, name=own.name, lede_chars=own.lede_chars) == own
+    assert load_card(f"{own.name}:{own.lede_chars}") == own
+    assert load_card("org/name:0").text("Title", "abcdef") == "Title"
+    assert load_card("org/name:0").source == "org/name"
+
+
+def test_a_length_beyond_all_articles_is_refused():
+    with pytest.raises(ModelError, match="asks for 999999 characters"):
+        load_card("multilingual-e5-small:999999")

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from plain_calibration import PLAIN
 
+from clustering.errors import CalibrationError
 from clustering.stories.calibration import Calibration
-from clustering.stories.search import SCALES, Trial, plateau, search
+from clustering.stories.search import PAIR_SCALES, SCALES, Effort, Trial, plateau, search, tied
 
 START = replace(
     PLAIN,
@@ -38,13 +39,13 @@ def test_only_values_of_a_calibration_are_searched():
 
 
 def test_the_start_is_tried_first_and_the_rest_are_other_settings():
-    found = search(hills, START, rounds=2, trials=10)
+    found = search(hills, START, Effort(2, 10))
     assert found[0] == Trial(START, hill(START))
     assert len({trial.calibration for trial in found}) == len(found) == 20
 
 
 def test_a_search_climbs():
-    found = search(hills, START, rounds=8, trials=30)
+    found = search(hills, START, Effort(8, 30))
     best = plateau(found)
     assert best.score > 0.99 > hill(START)
     assert best.calibration.match == pytest.approx(0.58, abs=0.03)
@@ -52,21 +53,21 @@ def test_a_search_climbs():
 
 
 def test_a_search_is_the_same_with_the_same_seed():
-    one, other = (search(hills, START, rounds=3, trials=8, seed=4) for _ in range(2))
+    one, other = (search(hills, START, Effort(3, 8), seed=4) for _ in range(2))
     assert one == other
-    assert search(hills, START, rounds=3, trials=8, seed=5) != one
+    assert search(hills, START, Effort(3, 8), seed=5) != one
 
 
 def test_settings_out_of_range_are_never_tried():
     edge = replace(START, time_penalty=0, chain_slack=0, centroid_members=1, story_gap_hours=0)
-    for trial in search(lambda tried: [0.0] * len(tried), edge, rounds=2, trials=12):
+    for trial in search(lambda tried: [0.0] * len(tried), edge, Effort(2, 12)):
         assert trial.calibration.time_penalty >= 0
         assert isinstance(trial.calibration.centroid_members, int)
         assert trial.calibration.centroid_members >= 1
 
 
 def test_what_is_not_searched_stays():
-    for trial in search(hills, START, rounds=2, trials=10):
+    for trial in search(hills, START, Effort(2, 10)):
         assert trial.calibration.neighbours == START.neighbours
         assert trial.calibration.cohesion_prior == START.cohesion_prior
 
@@ -102,6 +103,23 @@ def test_the_middle_of_a_plateau_between_two_cliffs():
     def cliffs(calibrations):
         return [float(0.45 < c.match < 0.55) for c in calibrations]
 
-    found = plateau(search(cliffs, START, rounds=6, trials=40))
+    found = plateau(search(cliffs, START, Effort(6, 40)))
     assert found.least == 1.0
     assert 0.46 < found.calibration.match < 0.54
+
+
+def test_pairs_move_only_what_they_tell_of():
+    found = search(hills, START, Effort(2, 20), scales=PAIR_SCALES)
+    untouched = {name: getattr(START, name) for name in set(SCALES) - set(PAIR_SCALES)}
+    for trial in found:
+        assert {name: getattr(trial.calibration, name) for name in untouched} == untouched
+    assert len({trial.calibration.link for trial in found}) > 10
+
+
+def test_thresholds_of_stories_follow_link():
+    followed = tied(START, replace(START, link=START.link + 0.07, time_penalty=0.02))
+    for name in ("match", "attach", "link", "merge"):
+        assert getattr(followed, name) == pytest.approx(getattr(START, name) + 0.07)
+    assert followed.time_penalty == 0.02
+    with pytest.raises(CalibrationError, match="must lie between"):
+        tied(replace(START, link=-0.9), replace(START, link=0.9))
