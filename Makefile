@@ -13,7 +13,7 @@ install: $(VENV)/installed
 # torch comes with the constraints: any other release costs gigabytes.
 $(VENV)/installed: pyproject.toml constraints.txt
 	test -d $(VENV) || $(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[local,export,dev]'
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[local,export,notebook,dev]'
 	touch $@
 
 check: $(VENV)/installed

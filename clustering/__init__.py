@@ -20,6 +20,7 @@ from clustering.records import Article, Feed, Refusal
 if TYPE_CHECKING:
     from clustering.engine import Engine
     from clustering.engine.runs import RunReport
+    from clustering.engine.workbench import Workbench
     from clustering.stories.reading import Story, StoryArticle
 
 __version__ = "0.1.0"
@@ -33,6 +34,7 @@ __all__ = [
     "StoriesError",
     "Story",
     "StoryArticle",
+    "Workbench",
 ]
 
 # Imported when first asked for: numpy, scipy and psycopg take a third of a second.
@@ -41,6 +43,7 @@ _LAZY = {
     "RunReport": "clustering.engine.runs",
     "Story": "clustering.stories.reading",
     "StoryArticle": "clustering.stories.reading",
+    "Workbench": "clustering.engine.workbench",
 }
 
 

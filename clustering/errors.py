@@ -86,6 +86,10 @@ class ExportError(StoriesError):
     """Stories cannot be written where they are wanted, or not in that format."""
 
 
+class PlotError(StoriesError):
+    """A chart cannot be drawn: its package is missing."""
+
+
 class RunLocked(StoriesError):
     """Another run holds the database's advisory lock."""
 

@@ -94,6 +94,44 @@ WHERE NOT (d.retracted_at IS NOT NULL AND d.lapsed)
   AND a.event_time >= (SELECT max(event_time) FROM article) - %(span)s::interval
 GROUP BY 1, 2, 3 ORDER BY 1, 2, 3;
 
+-- largest_stories: stories that were alive lately with most articles, and the share of all articles since then that is in each; one that swallows a day shows here
+WITH since AS (SELECT max(event_time) - %(span)s::interval AS time FROM story_article),
+lately AS (
+    SELECT story_id, count(*) AS articles
+    FROM story_article, since
+    WHERE event_time >= since.time
+    GROUP BY story_id
+)
+SELECT
+    s.id AS story, s.size AS articles, (l.articles / (SELECT sum(articles) FROM lately))::float8 AS share,
+    s.sources, round((extract(epoch FROM s.latest_time - s.first_time) / 3600)::numeric, 1)::float8 AS hours,
+    a.title AS headline
+FROM lately l
+JOIN story s ON s.id = l.story_id
+JOIN article a ON a.id = s.headline_id
+ORDER BY s.size DESC, s.id
+LIMIT %(most)s;
+
+-- closest_calls: the placements and merges of late that least exceeded what they had to reach
+SELECT story, stage, article, score, threshold, score - threshold AS margin, title
+FROM (
+    SELECT
+        m.story_id AS story, m.pass AS stage, m.article_id AS article, m.score::float8 AS score,
+        m.threshold::float8 AS threshold, a.title
+    FROM story_article m
+    JOIN article a ON a.id = m.article_id
+    WHERE m.story_id IS NOT NULL AND m.score >= m.threshold
+      AND m.event_time >= (SELECT max(event_time) FROM story_article) - %(span)s::interval
+    UNION ALL
+    SELECT g.survivor_id, 'merge', NULL, g.score, g.threshold, a.title
+    FROM story_merge g
+    JOIN story s ON s.id = g.absorbed_id
+    JOIN article a ON a.id = s.headline_id
+    WHERE s.latest_time >= (SELECT max(event_time) FROM story_article) - %(span)s::interval
+) decided
+ORDER BY margin, story, article
+LIMIT %(most)s;
+
 -- latest_runs: the last runs that changed something
 SELECT id, command, started_at, finished_at, outcome, counts, seconds FROM run ORDER BY id DESC LIMIT %(most)s;
 

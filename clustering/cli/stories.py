@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from clustering.cli.options import database_options, open_engine
-from clustering.cli.output import print_json, print_stories, print_story, print_table
+from clustering.cli.output import one_line, print_json, print_stories, print_story, print_table
 from clustering.cli.parameters import Moment
 
 if TYPE_CHECKING:
@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
     from clustering.settings import Settings
 
+_CELL_CHARS = 60
 _BANDS = ("day", "stage", "band", "threshold", "articles", "undone")
+_LARGEST = ("story", "articles", "share", "sources", "hours", "headline")
+_CLOSEST = ("story", "stage", "article", "score", "threshold", "margin", "title")
 _FLAGS = ("stage", "flags", "same", "different")
 
 
@@ -88,6 +91,8 @@ def stats(settings: Settings, *, days: int, as_json: bool) -> None:
         return
     click.echo(", ".join(f"{count} {name}" for name, count in figures["totals"].items()))
     _print_days("placements by pass", figures["placements"])
+    _print_table("largest stories", _LARGEST, figures["largest"])
+    _print_table("closest calls", _CLOSEST, figures["closest"])
     _print_days("duplicates by stage of the cascade", figures["links"])
     _print_table("duplicates by score band (.05 wide)", _BANDS, figures["bands"])
     _print_table("pairs flagged for review", _FLAGS, figures["flags"])
@@ -105,4 +110,4 @@ def _print_table(title: str, heading: Sequence[str], rows: Sequence[Mapping[str,
 def _cell(value: object) -> str:
     if value is None:
         return "-"
-    return f"{value:.3f}" if isinstance(value, float) else str(value)
+    return f"{value:.3f}" if isinstance(value, float) else one_line(str(value))[:_CELL_CHARS]

@@ -32,6 +32,7 @@ class Assignment(NamedTuple):
     pass_name: str | None
 
 
+_SHOWN = 10  # of largest stories, closest calls and runs
 NOWHERE = Assignment(None, None)
 
 
@@ -93,6 +94,8 @@ class Reading(Opened):
     def stats(self, *, days: int = 7) -> dict[str, Any]:
         """Return totals, and placements, links and verdicts with their scores.
 
+        `largest` are the stories with most articles, with the share that each has of all articles
+        of late; `closest` the placements and merges that least exceeded their threshold.
         `bands` tells when a threshold has drifted: the share of links just above it, or of those
         that were undone, grows from day to day.
 
@@ -106,8 +109,14 @@ class Reading(Opened):
             "placements": [row._asdict() for row in session.rows("placements_by_day", span=span)],
             "links": [row._asdict() for row in session.rows("links_by_day", span=span)],
             "bands": [row._asdict() for row in session.rows("links_by_band", span=span)],
+            "largest": [
+                row._asdict() for row in session.rows("largest_stories", span=span, most=_SHOWN)
+            ],
+            "closest": [
+                row._asdict() for row in session.rows("closest_calls", span=span, most=_SHOWN)
+            ],
             "flags": [row._asdict() for row in session.rows("judgements_by_stage")],
-            "runs": [row._asdict() for row in session.rows("latest_runs", most=10)],
+            "runs": [row._asdict() for row in session.rows("latest_runs", most=_SHOWN)],
         }
 
     def assignments(self) -> dict[tuple[str, str], Assignment]:

@@ -26,7 +26,7 @@ from clustering.stories.passes import SLICE_ORIGIN
 from clustering.stories.rehearsal import Step, Stream, rehearse
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
     from datetime import timedelta
     from pathlib import Path
 
@@ -50,8 +50,10 @@ class Rehearsed:
         name: of the corpus.
         hours: event times in hours since 2000, float64 (n,), ascending.
         every_hours: length of a slice.
-        languages: a number for each language without script or region, int64 (n,).
-        centred: vectors less language offset and general mean, float32 (n, dimension).
+        languages: tags without script or region, str (n,).
+        raw: the model's unit vectors, float32 (n, dimension).
+        centred: these less language offset and general mean, float32 (n, dimension).
+        ids: of the labelled rows, str (m,).
         places: for each labelled row the place of its canonical article, int64 (m,).
         gold: for each labelled row the number of its story, int64 (m,).
     """
@@ -59,15 +61,17 @@ class Rehearsed:
     name: str
     hours: NDArray[np.float64]
     every_hours: float
-    languages: Ids
+    languages: NDArray[np.str_]
+    raw: NDArray[np.float32]
     centred: NDArray[np.float32]
+    ids: NDArray[np.str_]
     places: Ids
     gold: Ids
 
     @cached_property
     def stream(self) -> Stream:
         """The corpus as the passes meet it."""
-        return Stream(self.hours, self.languages, list(_steps(self)))
+        return Stream(self.hours, codes(self.languages), list(_steps(self)))
 
     def partition(self, calibration: Calibration) -> Ids:
         """Return the story of each labelled row, int64 (m,); rows in no story get a number of their own."""
@@ -83,7 +87,9 @@ class Rehearsed:
             self,
             hours=self.hours[start:stop],
             languages=self.languages[start:stop],
+            raw=self.raw[start:stop],
             centred=self.centred[start:stop],
+            ids=self.ids[rows],
             places=self.places[rows] - start,
             gold=self.gold[rows],
         )
@@ -126,13 +132,19 @@ def rehearsed(
     kept = [row for row in rows if row.id == row.canonical_id]
     place = {row.id: number for number, row in enumerate(kept)}
     places = {(row.source, row.guid): place[row.canonical_id] for row in rows}
-    raw = corpus_vectors(model, known.values(), vectors, progress)
+    encoded = corpus_vectors(model, known.values(), vectors, progress)
+    vector = dict(zip(map(identity, known.values()), encoded, strict=True))
+    raw = np.stack([vector[row.source, row.guid] for row in kept])
     return Rehearsed(
         name=path.name.split(".")[0],
         hours=np.array([(row.event_time - SLICE_ORIGIN).total_seconds() / 3600 for row in kept]),
         every_hours=every.total_seconds() / 3600,
-        languages=codes([row.language.split("-")[0] for row in kept]),
-        centred=_centred(model, kept, dict(zip(map(identity, known.values()), raw, strict=True))),
+        languages=np.array([row.language.split("-")[0] for row in kept]),
+        raw=raw,
+        centred=model.alignment.centre(
+            raw, [row.language for row in kept], [row.lede_chars for row in kept]
+        ),
+        ids=np.array(list(stories)),
         places=np.array([places[identity(known[name])] for name in stories]),
         gold=codes(list(stories.values())),
     )
@@ -147,16 +159,6 @@ def _folded(articles: Sequence[Article], settings: Settings, lede_chars: int) ->
         run = Run(database.session, "tune", {})
         take_in(run, in_order(articles), moment)
         return list(database.session.rows("rehearsed_articles", lede_chars=lede_chars))
-
-
-def _centred(
-    model: Model, rows: Sequence[Any], raw: Mapping[tuple[str, str], NDArray[np.float32]]
-) -> NDArray[np.float32]:
-    return model.alignment.centre(
-        np.stack([raw[row.source, row.guid] for row in rows]),
-        [row.language for row in rows],
-        [row.lede_chars for row in rows],
-    )
 
 
 def _steps(corpus: Rehearsed) -> Iterator[Step]:

@@ -90,8 +90,10 @@ def hand_made(hours, gold) -> Rehearsed:
         name="tiny",
         hours=np.asarray(hours, float),
         every_hours=1.0,
-        languages=np.zeros(len(hours), np.int64),
+        languages=np.array(["en"] * len(hours)),
+        raw=vectors,
         centred=vectors,
+        ids=np.array([f"row {place}" for place in range(len(hours))]),
         places=np.arange(len(hours)),
         gold=np.asarray(gold),
     )
@@ -103,6 +105,7 @@ def test_parts_keep_their_labels_and_lose_nobody():
     assert early.gold.tolist() == [0, 0, 1]
     assert late.gold.tolist() == [1, 2, 2]
     assert late.places.tolist() == [0, 1, 2]
+    assert late.ids.tolist() == ["row 3", "row 4", "row 5"]
     assert [step.start for step in late.stream.steps] == [0, 1, 2]
 
 
