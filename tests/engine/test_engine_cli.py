@@ -35,6 +35,7 @@ COMMANDS = [
     "tasks",
     "tail",
     "export",
+    "space",
 ]
 GOOD = json.dumps({"id": "good", "title": "A good row goes through", "source": "wire"})
 LONG = json.dumps({"id": "long", "title": "A body of ten megabytes", "body": "x" * 10_000_000})

@@ -11,6 +11,7 @@ from datetime import timedelta
 
 import numpy as np
 import pytest
+from command_line import CommandLine
 from space_worlds import (
     START,
     copy_database,
@@ -418,3 +419,50 @@ def test_an_edited_article_is_filled_in_its_new_words(small, new_model, reopen):
     assert again.articles == 300
     changed = [article for article in before if (before[article] != after[article]).any()]
     assert len(changed) == 1
+
+
+@pytest.fixture
+def stories(small, dsn, tmp_path):
+    return CommandLine(dsn, tmp_path)
+
+
+def test_a_space_from_model_to_service_on_the_command_line(
+    stories, small, new_model, old_model, thresholds
+):
+    (old,) = names(small)
+    before = story_ids(small)
+    (listed,) = stories("space", "list", "--json").document
+    assert (listed["name"], listed["active"], listed["live_missing"]) == (old, True, 0)
+    filled = stories("space", "backfill", new_model)
+    assert filled.status == 0, filled.err
+    (new,) = [name for name in names(small) if name != old]
+    assert f"{new} is full; let it serve with `stories space activate {new}`" in filled.out
+    done = stories("space", "activate", new, "--calibration", thresholds)
+    assert done.status == 0, done.err
+    rows = stories("space", "list").out.splitlines()
+    assert [row.split()[:2] for row in rows[1:]] == [[old, old_model], ["*", new]]
+    assert story_ids(small) == before
+    assert stories("space", "drop", old, "--json").document == {"dropped": old}
+    assert names(small) == [new]
+
+
+def test_what_a_command_cannot_do_is_one_line(stories, small):
+    (old,) = names(small)
+    for arguments, reason in (
+        (("activate", old), f"{old} is the active space already"),
+        (("drop", old), old),
+        (("fit",), "has 300 articles; a mean that holds for a corpus takes 2000"),
+        (("backfill", "no such model"), "no model is called no such model"),
+    ):
+        ran = stories("space", *arguments)
+        assert (ran.status, ran.out, len(ran.err.splitlines())) == (1, "", 1)
+        assert reason in ran.err
+
+
+def test_a_fresh_database_has_no_space(server, database_numbers, tmp_path):
+    name = f"fresh_{next(database_numbers)}"
+    make_database(server.dsn("postgres"), name)
+    ran = CommandLine(server.dsn(name), tmp_path)("space", "list")
+    assert (ran.status, ran.out) == (0, "")
+    assert "no space yet; the first run makes one" in ran.err
+    drop_database(server.dsn("postgres"), name)
