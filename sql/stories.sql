@@ -48,11 +48,12 @@ ORDER BY m.absorbed_id;
 -- assignments: the story of every article by its feed's own id, duplicates in that of their canonical
 SELECT
     f.address AS source, a.guid, p.story_id,
-    CASE WHEN d.article_id IS NULL THEN p.pass ELSE 'duplicate' END AS pass_name
+    CASE WHEN d.article_id IS NULL THEN p.pass ELSE 'duplicate' END AS pass_name, e.event_id
 FROM article a
 JOIN feed f ON f.id = a.feed_id
 LEFT JOIN duplicate_link d ON d.article_id = a.id AND d.retracted_at IS NULL
-LEFT JOIN story_article p ON p.article_id = coalesce(d.canonical_id, a.id);
+LEFT JOIN story_article p ON p.article_id = coalesce(d.canonical_id, a.id)
+LEFT JOIN event_story e ON e.story_id = p.story_id;
 
 -- totals: how much there is of everything
 SELECT

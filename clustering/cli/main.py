@@ -15,6 +15,7 @@ from clustering import __version__
 from clustering.cli.database import db, init
 from clustering.cli.duplicates import duplicates, review
 from clustering.cli.evaluation import evaluate_command, replay_command
+from clustering.cli.events import events
 from clustering.cli.feeds import feeds
 from clustering.cli.pipeline import cluster, demo, ingest, run
 from clustering.cli.spaces import space
@@ -50,6 +51,7 @@ for _command in (
     cluster,
     list_command,
     show,
+    events,
     stats,
     replay_command,
     evaluate_command,

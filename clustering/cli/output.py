@@ -20,7 +20,16 @@ if TYPE_CHECKING:
 
 _MOST_REFUSALS_SHOWN = 20
 _OUTCOMES = ("new", "changed", "unchanged", "duplicate", "rejected")
-_DECISIONS = ("encoded", "matched", "discovered", "attached", "unplaced", "stories", "merges")
+_DECISIONS = (
+    "encoded",
+    "matched",
+    "discovered",
+    "attached",
+    "unplaced",
+    "stories",
+    "merges",
+    "events",
+)
 _PASSES = {
     "match": "pass 1 match",
     "discover": "pass 2 discover",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from clustering.embedding.backlog import Backlog, count_due
 from clustering.embedding.corpus import space_centre
 from clustering.engine.thresholds import live_span, refresh_live
+from clustering.events.linker import EventRules, Linker
 from clustering.stories.passes import Passes, count_pending, next_slice
 
 if TYPE_CHECKING:
@@ -44,13 +45,34 @@ def encode(
 def place(
     run: Run, thresholds: Thresholds, as_of: datetime, step: timedelta, progress: Progress
 ) -> None:
-    """Run the passes over every slice that waits, the earliest first; without thresholds all wait on."""
+    """Run the passes over every slice that waits, the earliest first, and link stories into events.
+
+    Without thresholds all wait on.
+    """
     pending = count_pending(run.session, as_of)
     calibration = thresholds.settle() if pending else None
     if calibration is None:
         return
     passes = Passes(run.session, calibration, run.id, run.timed)
+    events = Linker(run.session, event_rules(calibration), run.id)
     with progress.stage("cluster", pending) as advance:
+        _link(run, events)  # what a killed run left
         while batch := next_slice(run.session, as_of, step):
             run.counts.update(passes.run(batch))
+            _link(run, events)
             advance(len(batch.times))
+
+
+def event_rules(calibration: Calibration) -> EventRules:
+    """Return the part of a calibration that events go by."""
+    return EventRules(
+        link=calibration.event_link,
+        gap=timedelta(hours=calibration.event_gap_hours),
+        time_penalty=calibration.event_time_penalty,
+        neighbours=calibration.neighbours,
+    )
+
+
+def _link(run: Run, events: Linker) -> None:
+    with run.timed("events"):
+        run.counts.update(events.run())

@@ -149,6 +149,6 @@ def _assignment(
     return {
         "id": row.row_id,
         "story_id": place.story_id,
-        "event_id": None,
+        "event_id": place.event_id,
         "pass": place.pass_name,
     }

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from clustering.embedding.space import use_space
 from clustering.engine.clustering import DEFAULT_STEP, encode, place
 from clustering.engine.duplicates import Duplicates
+from clustering.engine.events import Events
 from clustering.engine.exporting import Exporting
 from clustering.engine.feeds import Feeds
 from clustering.engine.intake import take_in
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 _END_OF_TIME = datetime(9999, 1, 1, tzinfo=UTC)
 
 
-class Engine(Reading, Spaces, Feeds, Duplicates, Tasking, Exporting):
+class Engine(Reading, Events, Spaces, Feeds, Duplicates, Tasking, Exporting):
     """Turns articles into stories in one database. Made by `Engine.open`; use it in a `with` block."""
 
     def ingest(
@@ -73,7 +74,7 @@ class Engine(Reading, Spaces, Feeds, Duplicates, Tasking, Exporting):
     def cluster(
         self, *, as_of: datetime | None = None, step: timedelta = DEFAULT_STEP
     ) -> RunReport:
-        """Encode what is new and run the three passes over it.
+        """Encode what is new, run the three passes over it, and link stories into events.
 
         Args:
             as_of: articles of later event times wait; None means all.

@@ -26,14 +26,16 @@ class Assignment(NamedTuple):
         story_id: its story, a duplicate's that of its canonical article; None for no story.
         pass_name: `match` or `discover`, the pass that placed it; `duplicate` where the cascade
             folded it; None for no story.
+        event_id: the event of its story; None where it is in none.
     """
 
     story_id: int | None
     pass_name: str | None
+    event_id: int | None
 
 
 _SHOWN = 10  # of largest stories, closest calls and runs
-NOWHERE = Assignment(None, None)
+NOWHERE = Assignment(None, None, None)
 
 
 class Reading(Opened):
@@ -124,7 +126,7 @@ class Reading(Opened):
         rows = self._database.session.rows("assignments")
         return {
             (row.source, row.guid): Assignment(
-                row.story_id, row.pass_name if row.story_id else None
+                row.story_id, row.pass_name if row.story_id else None, row.event_id
             )
             for row in rows
         }

@@ -58,13 +58,14 @@ class GoldArticle:
 
 
 class Assigned(NamedTuple):
-    """Where the output has an article: its story, and the pass that placed it there, if it says."""
+    """Where the output has an article: its story, the pass that placed it there and its event, if it says."""
 
     story: str | None
     pass_name: str | None
+    event: str | None
 
 
-_NOWHERE = Assigned(None, None)
+_NOWHERE = Assigned(None, None, None)
 
 
 def evaluate(
@@ -75,7 +76,7 @@ def evaluate(
     Args:
         gold_path: rows with `id`, `story` (null where unlabelled) and, where known, `language` and
             `published_at`.
-        output_path: rows with `id`, `story_id` and, where known, `pass`, as
+        output_path: rows with `id`, `story_id` and, where known, `pass` and `event_id`, as
             `stories replay --assignments` writes them.
         score_unlabelled: count each unlabelled article as a gold story of its own, instead of
             leaving it out.
@@ -171,7 +172,8 @@ def assigned_stories(rows: Iterable[Row]) -> dict[str, Assigned]:
         content = _mapping(row)
         identifier, story = _identifier(row, content), _label(row, content, "story_id")
         pass_name = _label(row, content, "pass") if "pass" in content else None
-        before = places.setdefault(identifier, Assigned(story, pass_name)).story
+        event = _label(row, content, "event_id") if "event_id" in content else None
+        before = places.setdefault(identifier, Assigned(story, pass_name, event)).story
         if before != story:
             reason = f"id {identifier!r} is in story {before!r} and in story {story!r}"
             raise _refused(row.source, row.line, reason, "assign each article once")
@@ -197,6 +199,7 @@ def _evaluate(
         languages=[article.language for article in scored],
         hours=np.array([article.hours for article in scored]),
         passes=_passes(places),
+        events=_events(places),
     )
     return score(joined, _coverage(gold, scored, assigned))
 
@@ -206,6 +209,17 @@ def _passes(places: list[Assigned]) -> list[str | None] | None:
     if all(place.pass_name is None for place in places):
         return None
     return [place.pass_name if place.story is not None else None for place in places]
+
+
+def _events(places: list[Assigned]) -> list[int] | None:
+    """Return a number for the event of each article, or None where the output names no event at all."""
+    if all(place.event is None for place in places):
+        return None
+    labels = [
+        f"story {place.story}" if place.event is None and place.story is not None else place.event
+        for place in places
+    ]
+    return _numbers(labels)
 
 
 def _coverage(

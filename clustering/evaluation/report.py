@@ -1,4 +1,4 @@
-"""An evaluation as a table for a terminal: plain text, at most 48 lines."""
+"""An evaluation as a table for a terminal: plain text, at most 51 lines."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from clustering.evaluation.delays import Delay
+    from clustering.evaluation.events import EventScore
     from clustering.evaluation.placements import PassShare
     from clustering.evaluation.result import Coverage, Evaluation
     from clustering.evaluation.scores import PRF
@@ -31,6 +32,7 @@ def format_evaluation(evaluation: Evaluation) -> str:
         _sizes(evaluation),
         _passes(evaluation.passes),
         _delay(evaluation.delay),
+        _events(evaluation.events),
         _languages(evaluation),
         _language_pairs(evaluation),
         _coverage(evaluation.coverage),
@@ -82,6 +84,17 @@ def _delay(delay: Delay | None) -> Iterator[str]:
         _hours(delay.earliest_median_hours),
         f"{delay.undated:,}",
     )
+
+
+def _events(events: EventScore | None) -> Iterator[str]:
+    if events is None:
+        return
+    yield _row("Events", "far recall", "far pairs", "precision", "pairs")
+    recall, precision = (
+        "-" if share is None else f"{share:.3f}" for share in (events.far_recall, events.precision)
+    )
+    pairs = f"{events.far_pairs:,}", precision, f"{events.pairs:,}"
+    yield _row("Pairs over 36 h apart", recall, *pairs)
 
 
 def _languages(evaluation: Evaluation) -> Iterator[str]:

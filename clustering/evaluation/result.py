@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from clustering.evaluation.delays import Delay, delay
+from clustering.evaluation.events import EventScore, event_score
 from clustering.evaluation.languages import (
     LanguagePairScore,
     LanguageScore,
@@ -77,6 +78,7 @@ class Evaluation:
         language_pairs: each pair of languages that has gold pairs, the one with most first.
         passes: what each pass placed, the largest share first; empty where the output names none.
         delay: hours until a story is found; None where no gold story has two dated articles.
+        events: what lies days apart; None where the output names no event.
     """
 
     coverage: Coverage
@@ -92,6 +94,7 @@ class Evaluation:
     language_pairs: tuple[LanguagePairScore, ...]
     passes: tuple[PassShare, ...]
     delay: Delay | None
+    events: EventScore | None
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain dicts, lists, strings and numbers, ready for `json.dumps`."""
@@ -110,6 +113,8 @@ class Scored:
         hours: time of each article in hours from any origin, float64 (n,); NaN where not known.
         passes: which pass placed each article, length n, None for those in no story; None where
             the output does not say.
+        events: labels of events, of stories where a story is in none, length n; None where the
+            output names no event.
     """
 
     gold: ArrayLike
@@ -117,6 +122,7 @@ class Scored:
     languages: Sequence[str]
     hours: NDArray[np.float64]
     passes: Sequence[str | None] | None = None
+    events: ArrayLike | None = None
 
 
 def score(scored: Scored, coverage: Coverage) -> Evaluation:
@@ -146,6 +152,7 @@ def score(scored: Scored, coverage: Coverage) -> Evaluation:
         language_pairs=by_language_pair(tables),
         passes=() if scored.passes is None else by_pass(gold, predicted, scored.passes),
         delay=delay(gold, predicted, scored.hours),
+        events=None if scored.events is None else event_score(gold, scored.events, scored.hours),
     )
 
 

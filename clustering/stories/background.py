@@ -50,8 +50,14 @@ _HIGHEST = 0.99
 _BEGINNING = datetime(1, 1, 2, tzinfo=UTC)
 
 # How each attribute of `Calibration` is carried over; the rest have no scale of similarity.
-POINTS = ("match", "attach", "link", "merge", "cohesion_prior")
-DISTANCES = ("time_penalty", "language_penalty", "chain_slack", "merge_size_penalty")
+POINTS = ("match", "attach", "link", "merge", "cohesion_prior", "event_link")
+DISTANCES = (
+    "time_penalty",
+    "language_penalty",
+    "chain_slack",
+    "merge_size_penalty",
+    "event_time_penalty",
+)
 
 
 @dataclass(frozen=True, slots=True)

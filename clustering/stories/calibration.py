@@ -21,12 +21,13 @@ _UNIT_RANGE = (
     "match_cohesion_penalty",
     "merge_cohesion_penalty",
     "merge_size_penalty",
+    "event_time_penalty",
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """What decides whether two articles tell one story, in one space.
+    """What decides whether two articles tell one story, and two stories one event, in one space.
 
     A score is a cosine of aligned vectors less the time penalty, so it lies in -1 to 1 less a little.
 
@@ -50,6 +51,9 @@ class Calibration:
         merge_cohesion_penalty: score lost, when stories merge, per unit that the tighter one's cohesion
             exceeds `cohesion_prior`.
         cohesion_prior: cohesion assumed of a story before its members have shown it.
+        event_link: least mean score of two clusters of stories to be one event.
+        event_gap_hours: longest time between two stories of one event that are compared.
+        event_time_penalty: score lost by two stories per unit of log(1 + days apart).
     """
 
     match: float
@@ -67,6 +71,9 @@ class Calibration:
     merge_cohesion_penalty: float
     merge_size_penalty: float
     cohesion_prior: float
+    event_link: float
+    event_gap_hours: float
+    event_time_penalty: float
 
     def __post_init__(self) -> None:
         """Refuse values that cannot mean anything.
@@ -74,10 +81,11 @@ class Calibration:
         Raises:
             CalibrationError: a value is out of its range.
         """
-        for name in ("match", "attach", "link", "merge", "cohesion_prior"):
+        for name in ("match", "attach", "link", "merge", "cohesion_prior", "event_link"):
             self._require(name, -1, 1)
         for name in ("story_gap_hours", "story_age_hours"):
             self._require(name, 0, 24 * 30)
+        self._require("event_gap_hours", 0, 24 * 366)
         self._require("centroid_members", 1, 10_000)
         self._require("neighbours", 1, 1_000)
         for name in _UNIT_RANGE:

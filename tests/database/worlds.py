@@ -43,6 +43,9 @@ CALIBRATION = Calibration(
     merge_cohesion_penalty=0,
     merge_size_penalty=0,
     cohesion_prior=0.5,
+    event_link=0.6,
+    event_gap_hours=168,
+    event_time_penalty=0,
 )
 _VECTOR_TYPES = ("int8", "timestamptz", "int4", "halfvec", "halfvec")
 

@@ -34,6 +34,9 @@ STRICT = Calibration(
     merge_cohesion_penalty=0,
     merge_size_penalty=0,
     cohesion_prior=0.5,
+    event_link=0.97,
+    event_gap_hours=168,
+    event_time_penalty=0,
 )
 
 

@@ -23,6 +23,7 @@ COMMANDS = [
     "cluster",
     "list",
     "show",
+    "events",
     "stats",
     "replay",
     "evaluate",

@@ -35,6 +35,9 @@ CALIBRATION = Calibration(
     merge_cohesion_penalty=0.3,
     merge_size_penalty=0.02,
     cohesion_prior=0.5,
+    event_link=0.5,
+    event_gap_hours=168,
+    event_time_penalty=0,
 )
 HOURS = st.integers(-30, 80)
 COHESIONS = st.sampled_from([0.3, 0.5, 0.9])

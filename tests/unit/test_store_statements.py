@@ -83,7 +83,17 @@ def test_no_statement_is_two():
 def test_every_statement_is_used_and_every_name_used_is_there():
     source = "\n".join(
         file.read_text(encoding="utf-8")
-        for folder in ("store", "dedup", "stories", "ingest", "embedding", "engine", "cli", "tasks")
+        for folder in (
+            "store",
+            "dedup",
+            "stories",
+            "ingest",
+            "embedding",
+            "engine",
+            "cli",
+            "tasks",
+            "events",
+        )
         for file in files("clustering").joinpath(folder).iterdir()
         if file.name.endswith(".py")
     )

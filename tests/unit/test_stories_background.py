@@ -22,6 +22,7 @@ OWN = Background(mean=0.01, deviation=0.12, articles=1000)
 # What has no scale of similarity: hours, counts, and parts of a difference of similarities.
 UNCHANGED = {
     "story_gap_hours",
+    "event_gap_hours",
     "story_age_hours",
     "centroid_members",
     "neighbours",

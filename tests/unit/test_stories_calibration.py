@@ -26,6 +26,9 @@ VALUES = {
     "merge_cohesion_penalty": 0.3,
     "merge_size_penalty": 0.02,
     "cohesion_prior": 0.5,
+    "event_link": 0.55,
+    "event_gap_hours": 168.0,
+    "event_time_penalty": 0.05,
 }
 
 

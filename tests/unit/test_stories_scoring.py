@@ -36,6 +36,9 @@ CALIBRATION = Calibration(
     merge_cohesion_penalty=0.5,
     merge_size_penalty=0.03,
     cohesion_prior=0.6,
+    event_link=0.5,
+    event_gap_hours=168,
+    event_time_penalty=0,
 )
 
 

@@ -1,0 +1,1 @@
+"""Stories about one running affair are linked into events, which last days."""
