@@ -18,9 +18,11 @@ from clustering.errors import StoriesError
 from clustering.records import Article, Feed, Refusal
 
 if TYPE_CHECKING:
+    from clustering.dedup.links import LinkFilter
     from clustering.engine import Engine
     from clustering.engine.runs import RunReport
     from clustering.engine.workbench import Workbench
+    from clustering.events.reading import Event
     from clustering.stories.reading import Story, StoryArticle
 
 __version__ = "0.1.0"
@@ -28,7 +30,9 @@ __version__ = "0.1.0"
 __all__ = [
     "Article",
     "Engine",
+    "Event",
     "Feed",
+    "LinkFilter",
     "Refusal",
     "RunReport",
     "StoriesError",
@@ -40,6 +44,8 @@ __all__ = [
 # Imported when first asked for: numpy, scipy and psycopg take a third of a second.
 _LAZY = {
     "Engine": "clustering.engine",
+    "Event": "clustering.events.reading",
+    "LinkFilter": "clustering.dedup.links",
     "RunReport": "clustering.engine.runs",
     "Story": "clustering.stories.reading",
     "StoryArticle": "clustering.stories.reading",

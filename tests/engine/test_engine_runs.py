@@ -299,3 +299,22 @@ def _fill(engine, count):
     session.connection.execute(
         "INSERT INTO story_article (article_id, event_time) SELECT id, event_time FROM article WHERE guid LIKE 'n%'"
     )
+
+
+def test_a_report_that_recurs_every_morning_is_no_story_without_end(engine):
+    morning = datetime(2026, 3, 1, 6, tzinfo=UTC)
+    engine.play(
+        Article(
+            title=f"Gold price today: {1900 + 37 * day % 90} dollars an ounce",
+            url=f"https://{site}.example.org/{day}",
+            source=site,
+            language="en",
+            published_at=morning + timedelta(days=day, hours=late),
+        )
+        for day in range(20)
+        for site, late in (("metals", 0), ("market", 1.5))
+    )
+    stories = list(engine.stories())
+    assert sum(story.size for story in stories) == 40
+    for story in stories:
+        assert story.latest_time - story.first_time <= timedelta(hours=72 + 24)
