@@ -22,6 +22,7 @@ from clustering.cli.spaces import space
 from clustering.cli.stories import list_command, show, stats
 from clustering.cli.tasks import export, tail, tasks
 from clustering.cli.tuning import tune
+from clustering.cli.why import why
 from clustering.errors import StoriesError
 
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
@@ -51,6 +52,7 @@ for _command in (
     cluster,
     list_command,
     show,
+    why,
     events,
     stats,
     replay_command,

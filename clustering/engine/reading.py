@@ -13,6 +13,7 @@ from clustering.stories.reading import (
     list_stories,
     whole_stories,
 )
+from clustering.stories.why import Why, why
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -92,6 +93,19 @@ class Reading(Opened):
         session = self._database.session
         (story,) = whole_stories(session, [find_story(session, story_id)])
         return story
+
+    def why(self, article_id: int, story_id: int | None = None) -> Why:
+        """Work out why an article is in its story and in no other.
+
+        Args:
+            article_id: the article.
+            story_id: a story to compare with besides those near it.
+
+        Raises:
+            NotFoundError: there is no such article or story.
+            CalibrationError: there are no thresholds yet.
+        """
+        return why(self._database.session, self.calibration, article_id, story_id)
 
     def stats(self, *, days: int = 7) -> dict[str, Any]:
         """Return totals, and placements, links and verdicts with their scores.

@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from clustering.stories.placement import ATTACH, Placement
-from clustering.stories.scoring import StoryShape, hours, match_score
+from clustering.stories.scoring import MatchParts, StoryShape, hours, match_parts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -43,9 +43,13 @@ class Candidate:
         after = self.event_time - self.story.latest_time
         return max(before, after, timedelta())
 
+    def parts(self, calibration: Calibration) -> MatchParts:
+        """Return what the score is made of."""
+        return match_parts(self.similarity, self.apart, self.language, self.story, calibration)
+
     def score(self, calibration: Calibration) -> float:
         """Return what the thresholds are held against."""
-        return match_score(self.similarity, self.apart, self.language, self.story, calibration)
+        return self.parts(calibration).score
 
 
 @dataclass(frozen=True, slots=True)

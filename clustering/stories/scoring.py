@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import timedelta
 from math import log, log1p
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -63,10 +63,25 @@ def pair_score(
     return similarity - late - calibration.language_penalty * same_language
 
 
-def match_score(
+class MatchParts(NamedTuple):
+    """What the score of an article and a story is made of: a mean cosine, and what is taken off it."""
+
+    similarity: float
+    time_penalty: float
+    language_penalty: float
+    cohesion_penalty: float
+
+    @property
+    def score(self) -> float:
+        """What the thresholds are held against."""
+        late = self.similarity - self.time_penalty
+        return late - self.language_penalty - self.cohesion_penalty
+
+
+def match_parts(
     similarity: float, apart: timedelta, language: str, story: StoryShape, calibration: Calibration
-) -> float:
-    """Return the score of an article and a story.
+) -> MatchParts:
+    """Return what the score of an article and a story is made of.
 
     What is near for a story that hangs loosely is far for a tight one, so cohesion speaks against
     a match. Its share of the gain is measured in docs/quality.md.
@@ -78,8 +93,12 @@ def match_score(
         story: the story.
         calibration: gives the penalties.
     """
-    score = pair_score(similarity, apart, story.languages.get(language, 0), calibration)
-    return score - calibration.match_cohesion_penalty * _excess(story, calibration)
+    return MatchParts(
+        similarity,
+        calibration.time_penalty * log1p(abs(hours(apart))),
+        calibration.language_penalty * story.languages.get(language, 0),
+        calibration.match_cohesion_penalty * _excess(story, calibration),
+    )
 
 
 def merge_score(similarity: float, a: StoryShape, b: StoryShape, calibration: Calibration) -> float:

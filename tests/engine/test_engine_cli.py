@@ -23,6 +23,7 @@ COMMANDS = [
     "cluster",
     "list",
     "show",
+    "why",
     "events",
     "stats",
     "replay",

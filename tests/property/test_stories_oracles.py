@@ -16,7 +16,7 @@ from clustering.stories.calibration import Calibration
 from clustering.stories.discover import Edge, Loose, Neighbour, edges, groups
 from clustering.stories.match import Candidate, Match, best_matches
 from clustering.stories.merge import Merge, StoryPair, merges
-from clustering.stories.scoring import StoryShape, match_score, merge_score, pair_score
+from clustering.stories.scoring import StoryShape, match_parts, merge_score, pair_score
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
 CALIBRATION = Calibration(
@@ -84,7 +84,7 @@ def test_matching_agrees_with_trying_every_story(candidates, random):
                 continue
             if (c.event_time - c.story.first_time).total_seconds() / 3600 <= 36:
                 apart = timedelta(hours=max(late, early, 0))
-                score = match_score(c.similarity, apart, c.language, c.story, CALIBRATION)
+                score = match_parts(c.similarity, apart, c.language, c.story, CALIBRATION).score
                 options.append((-score, c.story.story_id))
         if options:
             score, story = min(options)

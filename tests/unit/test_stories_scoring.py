@@ -12,7 +12,7 @@ from clustering.stories.calibration import Calibration
 from clustering.stories.scoring import (
     StoryShape,
     hours,
-    match_score,
+    match_parts,
     merge_score,
     pair_score,
     settled_cohesion,
@@ -81,13 +81,15 @@ def test_an_article_loses_by_the_share_of_a_story_in_its_language():
     settled = settled_cohesion(story, CALIBRATION)
     expected = 0.8 - 0.2 * (settled - 0.6)
     for language, share in (("ja", 0.75), ("bn", 0.25), ("ar", 0)):
-        found = match_score(0.8, timedelta(), language, story, CALIBRATION)
+        found = match_parts(0.8, timedelta(), language, story, CALIBRATION).score
         assert found == pytest.approx(expected - 0.06 * share)
 
 
 def test_a_tight_story_is_joined_less_easily():
     tight, loose = shape(size=10, cohesion=0.9), shape(size=10, cohesion=0.4)
-    scores = [match_score(0.8, timedelta(), "en", story, CALIBRATION) for story in (tight, loose)]
+    scores = [
+        match_parts(0.8, timedelta(), "en", story, CALIBRATION).score for story in (tight, loose)
+    ]
     assert scores[0] < 0.8 < scores[1]
 
 
