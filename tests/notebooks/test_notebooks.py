@@ -15,7 +15,12 @@ from clustering.store.embedded import EmbeddedServer
 
 FOLDER = Path(__file__).parents[2] / "notebooks"
 NOTEBOOKS = sorted(path.name for path in FOLDER.glob("*.ipynb"))
-CHARTS = {"01_quickstart.ipynb": 0, "02_threshold_tuning.ipynb": 6, "03_wrong_merge.ipynb": 2}
+CHARTS = {
+    "01_quickstart.ipynb": 0,
+    "02_threshold_tuning.ipynb": 6,
+    "03_wrong_merge.ipynb": 2,
+    "04_ranking.ipynb": 0,
+}
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
