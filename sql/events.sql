@@ -97,11 +97,11 @@ RETURNING id;
 
 -- join_event: put a story into an event
 INSERT INTO event_story (story_id, event_id, placed_in, score, threshold, nearest_id, run_id)
-VALUES (%(story_id)s, %(event_id)s, %(event_id)s, %(score)s, %(threshold)s, %(nearest_id)s, %(run_id)s);
+VALUES (%(story_id)s, %(event_id)s, %(event_id)s, %(score)s::real, %(threshold)s, %(nearest_id)s, %(run_id)s);
 
 -- merge_events: record that an event became part of another
 INSERT INTO event_merge (absorbed_id, survivor_id, score, threshold, run_id)
-VALUES (%(absorbed_id)s, %(survivor_id)s, %(score)s, %(threshold)s, %(run_id)s);
+VALUES (%(absorbed_id)s, %(survivor_id)s, %(score)s::real, %(threshold)s, %(run_id)s);
 
 -- redirect_events: let an absorbed id, and those absorbed by it before, lead to the survivor
 UPDATE event SET merged_into = %(survivor_id)s WHERE id = %(absorbed_id)s OR merged_into = %(absorbed_id)s;

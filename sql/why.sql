@@ -16,7 +16,7 @@ SELECT
 FROM (
     SELECT v.article_id, v.event_time, v.aligned
     FROM {article_vectors} v
-    WHERE v.article_id = %(article_id)s AND v.event_time = %(event_time)s
+    WHERE v.article_id = %(article_id)s AND v.event_time = %(event_time)s::timestamptz
 ) q
 CROSS JOIN LATERAL (
     (

@@ -83,7 +83,7 @@ def test_a_run_reports_counts_and_seconds_by_stage(engine):
     assert report.counts["encoded"] == 3
     assert report.counts["stories"] == 1
     assert report.counts["discovered"] == 2
-    assert report.seconds.keys() == {"encode", "match", "discover", "merge"}
+    assert report.seconds.keys() == {"encode", "match", "discover", "merge", "events"}
     assert all(spent > 0 for spent in report.seconds.values())
 
 
@@ -171,7 +171,7 @@ def test_a_duplicate_is_shown_with_its_article_and_counted_as_a_source(engine):
     assert story.sources == 3
     (found,) = [copy for article in story.articles for copy in article.duplicates]
     assert (found.guid, found.stage, found.score) == ("copy", "content", 1)
-    assert engine.assignments()["Kestrel Herald", "copy"] == (story.id, "duplicate")
+    assert engine.assignments()["Kestrel Herald", "copy"] == (story.id, "duplicate", None)
 
 
 def test_versions_of_a_live_blog_are_one_article(engine):

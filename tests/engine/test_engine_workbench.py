@@ -104,7 +104,7 @@ def test_a_corpus_of_ones_own_is_read_and_one_without_labels_refused(settings, t
     bench = Workbench.open(path, settings=settings)
     assert [article.title for article in bench.articles] == ["Title 0", "Title 1", "Title 2"]
     assert bench.gold.tolist() == [0, 0, 0]
-    path.write_text("".join(row.format(n, "") for n in range(3)))
+    path.write_text("".join(row.format(n, ', "story": null') for n in range(3)))
     with pytest.raises(SourceError, match="no article with a story"):
         Workbench.open(path, settings=settings)
 
