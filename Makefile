@@ -24,7 +24,7 @@ check: $(VENV)/installed
 
 # A worker for each core, each with a server of its own; PYTEST_ARGS="-n 0" for one after the other.
 test: check
-	$(BIN)/pytest -m "not slow" -n auto $(PYTEST_ARGS)
+	$(BIN)/pytest -m "not slow" -n logical $(PYTEST_ARGS)
 
 # The quality gate on all of og2021, ntrex and ecbplus: a quarter of an hour on two cores.
 test-slow: $(VENV)/installed
