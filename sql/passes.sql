@@ -74,7 +74,7 @@ WHERE p.article_id = ANY (%(article_ids)s) AND p.pass IN ('none', 'attach');
 
 -- memberships: the story of each of some articles that is a member of one
 SELECT article_id, story_id FROM story_article
-WHERE article_id = ANY (%(article_ids)s) AND pass IN ('match', 'discover');
+WHERE article_id = ANY (%(article_ids)s) AND pass IN ('match', 'discover', 'editor');
 
 -- article_similarities: cosines of all pairs of some articles
 SELECT a.article_id AS a, b.article_id AS b, 1 - (a.aligned <=> b.aligned) AS similarity
@@ -83,12 +83,17 @@ JOIN {article_vectors} b ON b.article_id > a.article_id
 WHERE a.article_id = ANY (%(article_ids)s) AND a.event_time BETWEEN %(first)s AND %(last)s
   AND b.article_id = ANY (%(article_ids)s) AND b.event_time BETWEEN %(first)s AND %(last)s;
 
--- place_articles: record where a pass put articles, or that none did and how near it was; gives the stories they were attached to
+-- place_articles: record where a pass put articles, or that none did and how near it was, and keep what an earlier run decided; gives the stories they were in
 WITH n AS (
     SELECT * FROM unnest(
         %(article_id)s::bigint[], %(story_id)s::bigint[], %(pass)s::text[], %(score)s::real[],
         %(threshold)s::real[], %(nearest_id)s::bigint[]
     ) AS n (article_id, story_id, pass, score, threshold, nearest_id)
+), past AS (
+    INSERT INTO past_placement (article_id, run_id, placed_in, pass, score, threshold, nearest_id)
+    SELECT p.article_id, p.run_id, p.placed_in, p.pass, p.score, p.threshold, p.nearest_id
+    FROM story_article p JOIN n USING (article_id)
+    WHERE p.run_id <> %(run_id)s
 ), placed AS (
     UPDATE story_article p SET
         story_id = n.story_id, placed_in = n.story_id, pass = n.pass, score = n.score,

@@ -19,7 +19,7 @@ LIMIT %(most)s;
 INSERT INTO judgement (a_id, b_id, verdict, judged_by)
 VALUES (%(a_id)s, %(b_id)s, %(verdict)s, %(judged_by)s)
 ON CONFLICT (a_id, b_id) DO UPDATE SET
-    verdict = excluded.verdict, judged_by = excluded.judged_by, judged_at = excluded.judged_at
+    verdict = excluded.verdict, judged_by = excluded.judged_by, judged_at = excluded.judged_at, run_id = NULL
 WHERE (judgement.verdict, judgement.judged_by) IS DISTINCT FROM (excluded.verdict, excluded.judged_by);
 
 -- ranks: some articles with their own time and the canonical article that each leads to
@@ -35,12 +35,19 @@ FROM review_flag r
 LEFT JOIN judgement j ON j.a_id = r.a_id AND j.b_id = r.b_id
 GROUP BY r.stage ORDER BY r.stage;
 
--- judged_pairs: what people decided about pairs, with what is encoded of both articles and the hours between them, in order of decision
+-- judged_pairs: what people decided about pairs, with what is encoded of both articles and the hours between them, in order of decision; of an edit, which follows from the whole of a story, a few pairs
+WITH said AS (
+    SELECT
+        a_id, b_id, verdict, judged_at, run_id,
+        row_number() OVER (PARTITION BY run_id, verdict ORDER BY hashint8extended(a_id, b_id), a_id, b_id) AS place
+    FROM judgement
+)
 SELECT
     a.title AS a_title, a.body AS a_body, a.language AS a_language,
     b.title AS b_title, b.body AS b_body, b.language AS b_language,
     abs(extract(epoch FROM a.event_time - b.event_time))::float8 / 3600 AS hours, j.verdict
-FROM judgement j
+FROM said j
 JOIN article a ON a.id = j.a_id
 JOIN article b ON b.id = j.b_id
+WHERE j.run_id IS NULL OR j.place <= %(most_of_edit)s
 ORDER BY j.judged_at, j.a_id, j.b_id;

@@ -19,10 +19,11 @@ WHERE asked.id = %(story_id)s;
 -- story_members: the articles of some stories, each with the decision that put it there
 SELECT
     p.story_id, a.id, f.address AS source, a.guid, a.url, a.title, a.body, a.author, a.language, a.published_at,
-    a.event_time, a.first_seen, p.pass AS pass_name, p.score, p.threshold, p.nearest_id, p.run_id
+    a.event_time, a.first_seen, p.pass AS pass_name, p.score, p.threshold, p.nearest_id, p.run_id, r.editor, r.started_at
 FROM story_article p
 JOIN article a ON a.id = p.article_id
 JOIN feed f ON f.id = a.feed_id
+JOIN run r ON r.id = p.run_id
 WHERE p.story_id = ANY (%(story_ids)s)
 ORDER BY a.event_time, a.id;
 
@@ -40,8 +41,8 @@ ORDER BY a.event_time, a.id;
 SELECT story_id, centroid FROM {story_vectors} WHERE story_id = ANY (%(story_ids)s);
 
 -- absorbed_stories: the merges that made some stories what they are
-SELECT m.absorbed_id, s.merged_into AS survivor_id, m.score, m.threshold, m.run_id
-FROM story_merge m JOIN story s ON s.id = m.absorbed_id
+SELECT s.merged_into AS survivor_id, m.absorbed_id AS story_id, m.score, m.threshold, m.run_id, r.editor
+FROM story_merge m JOIN story s ON s.id = m.absorbed_id JOIN run r ON r.id = m.run_id
 WHERE s.merged_into = ANY (%(story_ids)s)
 ORDER BY m.absorbed_id;
 
@@ -63,7 +64,7 @@ SELECT
     (SELECT count(*) FROM article WHERE encode_due) AS waiting,
     (SELECT count(*) FROM story_article WHERE story_id IS NOT NULL) AS placed,
     (SELECT count(*) FROM story_article WHERE story_id IS NULL) AS unplaced,
-    (SELECT count(*) FROM story WHERE merged_into IS NULL) AS stories,
+    (SELECT count(*) FROM story WHERE merged_into IS NULL AND size > 0) AS stories,
     (SELECT count(*) FROM story_merge) AS merges,
     (SELECT count(*) FROM run) AS runs;
 
@@ -128,13 +129,14 @@ FROM (
     FROM story_merge g
     JOIN story s ON s.id = g.absorbed_id
     JOIN article a ON a.id = s.headline_id
-    WHERE s.latest_time >= (SELECT max(event_time) FROM story_article) - %(span)s::interval
+    WHERE g.score IS NOT NULL
+      AND s.latest_time >= (SELECT max(event_time) FROM story_article) - %(span)s::interval
 ) decided
 ORDER BY margin, story, article
 LIMIT %(most)s;
 
 -- latest_runs: the last runs that changed something
-SELECT id, command, started_at, finished_at, outcome, counts, seconds FROM run ORDER BY id DESC LIMIT %(most)s;
+SELECT id, command, editor, started_at, finished_at, outcome, undone_by, counts, seconds FROM run ORDER BY id DESC LIMIT %(most)s;
 
 -- list_stories_by_score: stories that were alive in a span of time and have a score, the highest first
 SELECT

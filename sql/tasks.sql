@@ -1,7 +1,7 @@
 -- Tasks for what comes after the stories: who works on which, what came of it, and who is told of changes.
 
 -- latest_story: time of the latest story, NULL where there is none
-SELECT latest_time FROM story WHERE merged_into IS NULL ORDER BY latest_time DESC LIMIT 1;
+SELECT latest_time FROM story WHERE merged_into IS NULL AND size > 0 ORDER BY latest_time DESC LIMIT 1;
 
 -- enrol_stories: begin a task for stories that have none of its name yet, the latest first; how many there were
 WITH fresh AS (
@@ -29,7 +29,10 @@ WITH due AS (
             CASE WHEN s.headline_id <> (t.done_as).headline_id THEN 'headline' END,
             CASE WHEN EXISTS (
                 SELECT FROM story a WHERE a.merged_into = s.id AND a.id <> ALL ((t.done_as).absorbed)
-            ) THEN 'merged' END
+            ) THEN 'merged' END,
+            CASE WHEN EXISTS (
+                SELECT FROM story a WHERE a.id = ANY ((t.done_as).absorbed) AND a.merged_into IS DISTINCT FROM s.id
+            ) THEN 'parted' END
         ], NULL) AS changes
     ) c
     WHERE s.merged_into IS NULL AND s.latest_time >= %(since)s AND s.size >= %(min_size)s
@@ -107,7 +110,7 @@ SELECT coalesce(max(change), 0) FROM story;
 
 -- changes_after: stories that changed after a change, in the order of their last ones
 SELECT
-    s.change, CASE WHEN s.merged_into IS NOT NULL THEN 'merged' WHEN s.first_change > %(known)s THEN 'new' ELSE 'changed' END AS kind,
+    s.change, CASE WHEN s.merged_into IS NOT NULL THEN 'merged' WHEN s.size = 0 THEN 'emptied' WHEN s.first_change > %(known)s THEN 'new' ELSE 'changed' END AS kind,
     s.id, s.merged_into, a.title AS headline, s.languages, s.sources, s.size, s.first_time, s.latest_time
 FROM story s JOIN article a ON a.id = s.headline_id
 WHERE s.change > %(after)s

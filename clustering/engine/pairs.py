@@ -125,7 +125,7 @@ def judged_pairs(
     """
     pairs = [
         Pair(Article(*row[:3]), Article(*row[3:6]), row.hours, row.verdict == "same")
-        for row in session.rows("judged_pairs")
+        for row in session.rows("judged_pairs", most_of_edit=MOST_OF_EDIT)
     ]
     _require_both(pairs, "the review queue")
     return _encoded("judgements", pairs, model, progress, vectors)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ from clustering.stories.scoring import hours, pair_score
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
     from datetime import datetime
 
     from numpy.typing import NDArray
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
 # first cut by a higher threshold, and pass 3 joins again what belongs together.
 MAX_COMPONENT_ARTICLES = 300
 THRESHOLD_STEP = 0.02
+# Between articles that were judged different: over 300 times 300 pairs still far above any threshold.
+_NEVER = 1e6
 
 
 class Loose(NamedTuple):
@@ -62,7 +66,10 @@ class Edge:
 
 
 def edges(
-    neighbours: Iterable[Neighbour], loose: Mapping[int, Loose], calibration: Calibration
+    neighbours: Iterable[Neighbour],
+    loose: Mapping[int, Loose],
+    calibration: Calibration,
+    apart: AbstractSet[frozenset[int]] = frozenset(),
 ) -> list[Edge]:
     """Return the links among articles that are in no story, each pair once, sorted.
 
@@ -70,11 +77,12 @@ def edges(
         neighbours: what the database found near the new articles.
         loose: the articles that are in no story, by id.
         calibration: gives the threshold `link`, the window and the penalties.
+        apart: pairs of articles that were judged different.
     """
     found: dict[tuple[int, int], float] = {}
     for near in neighbours:
         one, other = loose.get(near.article_id), loose.get(near.other_id)
-        if one is None or other is None:
+        if one is None or other is None or frozenset((near.article_id, near.other_id)) in apart:
             continue
         apart = one.event_time - other.event_time
         score = pair_score(near.similarity, apart, one.language == other.language, calibration)
@@ -89,6 +97,7 @@ def groups(
     loose: Mapping[int, Loose],
     similarities: Callable[[Sequence[int]], NDArray[np.float64]],
     calibration: Calibration,
+    apart: AbstractSet[frozenset[int]] = frozenset(),
 ) -> list[list[int]]:
     """Return the new stories: groups of two or more article ids.
 
@@ -101,10 +110,11 @@ def groups(
         loose: the articles by id.
         similarities: given n ids, returns their (n, n) float64 cosines.
         calibration: gives `link`, `chain_slack` and the penalties.
+        apart: pairs of articles that no group may hold.
     """
     found: list[list[int]] = []
     for component in _small_components(links, calibration.link):
-        found += _cut_chains(component, loose, similarities, calibration)
+        found += _cut_chains(component, loose, similarities, calibration, apart)
     return sorted(group for group in found if len(group) > 1)
 
 
@@ -157,6 +167,7 @@ def _cut_chains(
     loose: Mapping[int, Loose],
     similarities: Callable[[Sequence[int]], NDArray[np.float64]],
     calibration: Calibration,
+    apart: AbstractSet[frozenset[int]],
 ) -> list[list[int]]:
     if len(component) == 2:
         return [component]
@@ -165,6 +176,9 @@ def _cut_chains(
         0,
         None,
     )
+    for a, b in combinations(range(len(component)), 2) if apart else ():
+        if frozenset((component[a], component[b])) in apart:
+            distances[a, b] = distances[b, a] = _NEVER
     tree = average(distances[np.triu_indices(len(component), 1)])
     labels = fcluster(tree, 1 - calibration.link + calibration.chain_slack, "distance")
     parts: dict[int, list[int]] = {}

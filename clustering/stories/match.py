@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 from clustering.stories.placement import ATTACH, Placement
 from clustering.stories.scoring import MatchParts, StoryShape, hours, match_parts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
     from datetime import datetime
 
     from clustering.stories.calibration import Calibration
@@ -67,19 +69,67 @@ def in_window(candidate: Candidate, calibration: Calibration) -> bool:
     return near and age <= calibration.story_age_hours
 
 
-def best_matches(candidates: Iterable[Candidate], calibration: Calibration) -> dict[int, Match]:
+def best_matches(
+    candidates: Iterable[Candidate],
+    calibration: Calibration,
+    barred: AbstractSet[tuple[int, int]] = frozenset(),
+) -> dict[int, Match]:
     """Return the best story for each article that has one in its window.
 
     Ties go to the older story, so that the order of the candidates never matters.
+
+    Args:
+        candidates: what was found near, in any order.
+        calibration: gives the windows and the penalties.
+        barred: pairs of an article and a story that it must not join.
     """
     best: dict[int, Match] = {}
     for candidate in candidates:
-        if in_window(candidate, calibration):
+        pair = candidate.article_id, candidate.story.story_id
+        if pair not in barred and in_window(candidate, calibration):
             match = Match(candidate.story.story_id, candidate.score(calibration))
             rival = best.get(candidate.article_id)
             if rival is None or (match.score, -match.story_id) > (rival.score, -rival.story_id):
                 best[candidate.article_id] = match
     return best
+
+
+def settled_matches(
+    candidates: Sequence[Candidate],
+    calibration: Calibration,
+    barred: AbstractSet[tuple[int, int]],
+    apart: AbstractSet[frozenset[int]],
+) -> dict[int, Match]:
+    """Return the best story for each article, no two that somebody judged different in one.
+
+    Where two of them want the same story, the one that scores less, or of equals the later one,
+    goes to its next best.
+
+    Args:
+        candidates: what was found near, in any order.
+        calibration: gives the threshold `attach`, the windows and the penalties.
+        barred: pairs of an article and a story that it must not join.
+        apart: pairs of articles that were judged different.
+    """
+    shut = set(barred)
+    while True:
+        best = best_matches(candidates, calibration, shut)
+        clashes = _clashes(best, calibration.attach, apart) if apart else set()
+        if not clashes:
+            return best
+        shut |= clashes
+
+
+def _clashes(
+    best: Mapping[int, Match], threshold: float, apart: AbstractSet[frozenset[int]]
+) -> set[tuple[int, int]]:
+    joining = [article for article, match in best.items() if match.score >= threshold]
+    joining.sort(key=lambda article: (-best[article].score, article))
+    return {
+        (loser, best[loser].story_id)
+        for winner, loser in combinations(joining, 2)
+        if best[winner].story_id == best[loser].story_id and frozenset((winner, loser)) in apart
+    }
 
 
 def placements(

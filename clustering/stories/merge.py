@@ -9,6 +9,7 @@ from clustering.stories.scoring import StoryShape, hours, merge_score
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from collections.abc import Set as AbstractSet
 
     from clustering.stories.calibration import Calibration
 
@@ -31,24 +32,40 @@ class Merge:
     score: float
 
 
-def merges(pairs: Iterable[StoryPair], calibration: Calibration) -> list[Merge]:
+def close_stories(pairs: Iterable[StoryPair], calibration: Calibration) -> set[int]:
+    """Return the stories of the pairs that score at least `merge`: those that could merge."""
+    close = (ids for ids, score in _scores(pairs, calibration).items() if score >= calibration.merge)
+    return {story for ids in close for story in ids}
+
+
+def merges(
+    pairs: Iterable[StoryPair],
+    calibration: Calibration,
+    apart: AbstractSet[tuple[int, int]] = frozenset(),
+) -> list[Merge]:
     """Return the merges of one round: pairs that are mutually nearest and score at least `merge`.
 
     Args:
         pairs: the nearest stories of each story that could take part, in any order.
         calibration: gives the threshold, the penalties and the longest span of a story.
+        apart: pairs of stories, the lower id first, that must not become one.
     """
-    scores = {
-        _ids(pair): merge_score(pair.similarity, pair.a, pair.b, calibration)
-        for pair in pairs
-        if _span_hours(pair) <= calibration.story_age_hours + calibration.story_gap_hours
-    }
+    found = _scores(pairs, calibration)
+    scores = {ids: score for ids, score in found.items() if ids not in apart}
     nearest = _nearest(scores)
     return [
         Merge(a, b, score)
         for (a, b), score in sorted(scores.items())
         if score >= calibration.merge and nearest[a] == b and nearest[b] == a
     ]
+
+
+def _scores(pairs: Iterable[StoryPair], calibration: Calibration) -> dict[tuple[int, int], float]:
+    return {
+        _ids(pair): merge_score(pair.similarity, pair.a, pair.b, calibration)
+        for pair in pairs
+        if _span_hours(pair) <= calibration.story_age_hours + calibration.story_gap_hours
+    }
 
 
 def _ids(pair: StoryPair) -> tuple[int, int]:

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from clustering.stories.apart import held_apart, stories_apart
 from clustering.stories.discover import Loose, Neighbour, edges, founders, groups
-from clustering.stories.match import Candidate, best_matches, placements
-from clustering.stories.merge import Merge, StoryPair, merges
+from clustering.stories.match import Candidate, placements, settled_matches
+from clustering.stories.merge import Merge, StoryPair, close_stories, merges
 from clustering.stories.refresh import refresh, relist
 from clustering.stories.scoring import StoryShape
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from clustering.store.session import Session
     from clustering.stories.calibration import Calibration
     from clustering.stories.discover import Edge
+    from clustering.stories.match import Match
     from clustering.stories.placement import Placement
 
 # As published (3mins.news): enough for one round trip to pay, few enough to stay in memory.
@@ -148,11 +150,15 @@ class Passes:
 
     def _match(self, batch: Slice, near: Sequence[Neighbour], counts: Counter[str]) -> set[int]:
         """Pass 1. Returns the ids of the stories that grew."""
-        best = best_matches(self._candidates(batch), self._calibration)
+        best = self._best(list(self._candidates(batch)))
         nearest = self._nearest_members(near)
         decided = placements(batch.times, best, nearest, self._calibration)
         self._place(decided)
         return _joined(decided, counts)
+
+    def _best(self, candidates: Sequence[Candidate]) -> dict[int, Match]:
+        apart = held_apart(self._session, {candidate.article_id for candidate in candidates})
+        return settled_matches(candidates, self._calibration, apart.stories, apart.articles)
 
     def _candidates(self, batch: Slice) -> Iterator[Candidate]:
         for article_ids in _batches(batch.times):
@@ -178,7 +184,7 @@ class Passes:
         rows = self._session.rows(
             "loose_near", story_ids=sorted(changed), least=self._least_similarity, **window
         )
-        best = best_matches(map(_candidate, rows), self._calibration)
+        best = self._best([_candidate(row) for row in rows])
         times = {
             row.article_id: row.event_time
             for row in rows
@@ -217,8 +223,9 @@ class Passes:
             row.article_id: Loose(row.event_time, row.language)
             for row in self._session.rows("loose", article_ids=seen)
         }
-        links = edges(near, loose, self._calibration)
-        found = groups(links, loose, self._similarities(loose), self._calibration)
+        apart = held_apart(self._session, loose).articles
+        links = edges(near, loose, self._calibration, apart)
+        found = groups(links, loose, self._similarities(loose), self._calibration, apart)
         made = {self._make_story(group, links, loose) for group in found}
         counts["stories"] += len(made)
         counts["discovered"] += sum(map(len, found))
@@ -261,7 +268,9 @@ class Passes:
         """Pass 3, in rounds until nothing merges. Returns the number of merges."""
         total = 0
         while touched:
-            found = merges(self._story_pairs(batch, touched), self._calibration)
+            pairs = self._story_pairs(batch, touched)
+            apart = stories_apart(self._session, close_stories(pairs, self._calibration))
+            found = merges(pairs, self._calibration, apart)
             self._apply(found)
             total += len(found)
             touched = {merge.survivor_id for merge in found}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 ATTACH = "attach"
+EDITOR = "editor"
 
 
 class Placement(NamedTuple):
@@ -13,10 +14,10 @@ class Placement(NamedTuple):
     Attributes:
         article_id: the article.
         story_id: the story it was put in; None where no pass placed it.
-        pass_name: `match` (pass 1), `discover` (pass 2), `attach` (pass 1, for want of better), or
-            `none`.
+        pass_name: `match` (pass 1), `discover` (pass 2), `attach` (pass 1, for want of better),
+            `none`, `editor`, or `pending`: what an edit lets go, for the passes to place again.
         score: its score against the story or its nearest article; None where there was no candidate.
-        threshold: what the score had to reach.
+        threshold: what the score had to reach; None where an editor decided.
         nearest_id: the member of the story nearest to it; None where none is among its neighbours.
     """
 
@@ -24,7 +25,7 @@ class Placement(NamedTuple):
     story_id: int | None
     pass_name: str
     score: float | None
-    threshold: float
+    threshold: float | None
     nearest_id: int | None
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from clustering.errors import NotFoundError
 
@@ -67,12 +67,14 @@ class StoryArticle:
         published_at: time that the source states.
         event_time: time that clustering used.
         first_seen: when this engine first saw it.
-        pass_name: pass that placed it: `match` or `discover`.
+        pass_name: pass that placed it: `match`, `discover` or `attach`; `editor` where a person did.
         score: its score against the story, or against its nearest article; None where average
-            linkage alone holds it.
-        threshold: what the score had to reach.
+            linkage alone, or an editor, holds it.
+        threshold: what the score had to reach; None where an editor decided.
         nearest_id: id of the member nearest to it at that time; None where none was near.
         run_id: run that placed it.
+        editor: who placed it; None where a pass did.
+        placed_at: when that run began.
         duplicates: copies that were folded into it.
     """
 
@@ -89,20 +91,26 @@ class StoryArticle:
     first_seen: datetime
     pass_name: str
     score: float | None
-    threshold: float
+    threshold: float | None
     nearest_id: int | None
     run_id: int
+    editor: str | None
+    placed_at: datetime
     duplicates: tuple[Duplicate, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """A story that became part of another: its old id, the score and threshold of the merge, and the run."""
+    """A story that became part of another: its old id, the score and threshold of the merge, and the run.
+
+    Where an editor merged, `editor` names who, and there is neither score nor threshold.
+    """
 
     story_id: int
-    score: float
-    threshold: float
+    score: float | None
+    threshold: float | None
     run_id: int
+    editor: str | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -274,7 +282,6 @@ def _articles(session: Session, story_ids: list[int]) -> dict[int, list[StoryArt
 
 def _absorbed(session: Session, story_ids: list[int]) -> dict[int, list[Merged]]:
     found: defaultdict[int, list[Merged]] = defaultdict(list)
-    row: Any
-    for row in session.rows("absorbed_stories", story_ids=story_ids):
-        found[row.survivor_id].append(Merged(row.absorbed_id, row.score, row.threshold, row.run_id))
+    for survivor_id, *values in session.rows("absorbed_stories", story_ids=story_ids):
+        found[survivor_id].append(Merged(*values))
     return found
