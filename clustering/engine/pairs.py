@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from clustering.store.session import Session
     from clustering.stories.calibration import Calibration
 
+# Of an edit, which says the same of every pair across a story: what a person labels one by one should count.
+_MOST_OF_EDIT = 10
 _LABELS = {0: False, 1: True, "different": False, "same": True}
 
 
@@ -125,7 +127,7 @@ def judged_pairs(
     """
     pairs = [
         Pair(Article(*row[:3]), Article(*row[3:6]), row.hours, row.verdict == "same")
-        for row in session.rows("judged_pairs", most_of_edit=MOST_OF_EDIT)
+        for row in session.rows("judged_pairs", most_of_edit=_MOST_OF_EDIT)
     ]
     _require_both(pairs, "the review queue")
     return _encoded("judgements", pairs, model, progress, vectors)

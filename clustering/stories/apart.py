@@ -27,12 +27,14 @@ class Apart:
 NOTHING_APART = Apart()
 
 
+def any_verdict(session: Session) -> bool:
+    """Tell whether anybody ever judged two articles different: where nobody did, nothing need be asked."""
+    return bool(session.value("has_verdict"))
+
+
 def held_apart(session: Session, article_ids: Iterable[int]) -> Apart:
     """Return what verdicts mean for some articles, none of them a duplicate."""
-    ids = sorted(article_ids)
-    if not ids or not any_verdict(session):
-        return NOTHING_APART
-    rows = session.rows("judged_apart", article_ids=ids)
+    rows = session.rows("judged_apart", article_ids=sorted(article_ids))
     return Apart(
         frozenset((row.article_id, row.story_id) for row in rows if row.story_id is not None),
         frozenset(frozenset((row.article_id, row.other_id)) for row in rows),
@@ -41,12 +43,5 @@ def held_apart(session: Session, article_ids: Iterable[int]) -> Apart:
 
 def stories_apart(session: Session, story_ids: Iterable[int]) -> set[tuple[int, int]]:
     """Return the pairs of some stories that must not become one, the lower id first."""
-    ids = sorted(story_ids)
-    if not ids or not any_verdict(session):
-        return set()
-    return {(row.a_id, row.b_id) for row in session.rows("stories_apart", story_ids=ids)}
-
-
-def any_verdict(session: Session) -> bool:
-    """Tell whether anybody ever judged two articles different: where nobody did, nothing need be asked."""
-    return bool(session.value("has_verdict"))
+    rows = session.rows("stories_apart", story_ids=sorted(story_ids))
+    return {(row.a_id, row.b_id) for row in rows}

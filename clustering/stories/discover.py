@@ -84,9 +84,9 @@ def edges(
         one, other = loose.get(near.article_id), loose.get(near.other_id)
         if one is None or other is None or frozenset((near.article_id, near.other_id)) in apart:
             continue
-        apart = one.event_time - other.event_time
-        score = pair_score(near.similarity, apart, one.language == other.language, calibration)
-        if score >= calibration.link and abs(hours(apart)) <= calibration.story_gap_hours:
+        gap = one.event_time - other.event_time
+        score = pair_score(near.similarity, gap, one.language == other.language, calibration)
+        if score >= calibration.link and abs(hours(gap)) <= calibration.story_gap_hours:
             pair = (min(near.article_id, near.other_id), max(near.article_id, near.other_id))
             found[pair] = score
     return [Edge(a, b, score) for (a, b), score in sorted(found.items())]

@@ -34,7 +34,9 @@ class Merge:
 
 def close_stories(pairs: Iterable[StoryPair], calibration: Calibration) -> set[int]:
     """Return the stories of the pairs that score at least `merge`: those that could merge."""
-    close = (ids for ids, score in _scores(pairs, calibration).items() if score >= calibration.merge)
+    close = (
+        ids for ids, score in _scores(pairs, calibration).items() if score >= calibration.merge
+    )
     return {story for ids in close for story in ids}
 
 

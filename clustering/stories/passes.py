@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clustering.stories.apart import held_apart, stories_apart
+from clustering.stories.apart import NOTHING_APART, any_verdict, held_apart, stories_apart
+from clustering.stories.decisions import record_merges, record_placements
 from clustering.stories.discover import Loose, Neighbour, edges, founders, groups
 from clustering.stories.match import Candidate, placements, settled_matches
 from clustering.stories.merge import Merge, StoryPair, close_stories, merges
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from clustering.store.session import Session
+    from clustering.stories.apart import Apart
     from clustering.stories.calibration import Calibration
     from clustering.stories.discover import Edge
     from clustering.stories.match import Match
@@ -44,7 +46,6 @@ INDEX_SETTINGS = {
     # silently returns too few neighbours.
     "hnsw__iterative_scan": "strict_order",
 }
-_PLACEMENT_COLUMNS = ("article_id", "story_id", "pass", "score", "threshold", "nearest_id")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +97,7 @@ class Passes:
         self._calibration = calibration
         self._run_id = run_id
         self._timed = timed
+        self._judged = False  # whether anybody judged any two articles different
         self._listed: set[int] = set()  # stories that articles were attached to or taken from
         self._gap = timedelta(hours=calibration.story_gap_hours)
         self._age = timedelta(hours=calibration.story_age_hours)
@@ -111,6 +113,7 @@ class Passes:
         self._listed = set()
         with self._session.transaction(**INDEX_SETTINGS):
             window = self._window(batch)
+            self._judged = any_verdict(self._session)
             with self._timed("match"):
                 near = list(self._neighbours(batch.times, window))
                 changed = self._match(batch, near, counts)
@@ -157,7 +160,7 @@ class Passes:
         return _joined(decided, counts)
 
     def _best(self, candidates: Sequence[Candidate]) -> dict[int, Match]:
-        apart = held_apart(self._session, {candidate.article_id for candidate in candidates})
+        apart = self._apart({candidate.article_id for candidate in candidates})
         return settled_matches(candidates, self._calibration, apart.stories, apart.articles)
 
     def _candidates(self, batch: Slice) -> Iterator[Candidate]:
@@ -223,7 +226,7 @@ class Passes:
             row.article_id: Loose(row.event_time, row.language)
             for row in self._session.rows("loose", article_ids=seen)
         }
-        apart = held_apart(self._session, loose).articles
+        apart = self._apart(loose).articles
         links = edges(near, loose, self._calibration, apart)
         found = groups(links, loose, self._similarities(loose), self._calibration, apart)
         made = {self._make_story(group, links, loose) for group in found}
@@ -269,12 +272,19 @@ class Passes:
         total = 0
         while touched:
             pairs = self._story_pairs(batch, touched)
-            apart = stories_apart(self._session, close_stories(pairs, self._calibration))
-            found = merges(pairs, self._calibration, apart)
+            found = merges(pairs, self._calibration, self._stories_apart(pairs))
             self._apply(found)
             total += len(found)
             touched = {merge.survivor_id for merge in found}
         return total
+
+    def _apart(self, article_ids: Iterable[int]) -> Apart:
+        return held_apart(self._session, article_ids) if self._judged else NOTHING_APART
+
+    def _stories_apart(self, pairs: Sequence[StoryPair]) -> set[tuple[int, int]]:
+        if not self._judged:
+            return set()
+        return stories_apart(self._session, close_stories(pairs, self._calibration))
 
     def _story_pairs(self, batch: Slice, touched: set[int]) -> list[StoryPair]:
         """Return the nearest stories of those that changed, and of their nearest in turn."""
@@ -297,26 +307,12 @@ class Passes:
     def _apply(self, found: Sequence[Merge]) -> None:
         if not found:
             return
-        absorbed = [merge.absorbed_id for merge in found]
-        survivors = [merge.survivor_id for merge in found]
-        self._session.execute(
-            "merge_stories",
-            absorbed_id=absorbed,
-            survivor_id=survivors,
-            score=[merge.score for merge in found],
-            threshold=self._calibration.merge,
-            run_id=self._run_id,
-        )
-        self._session.execute("redirect_stories", absorbed_id=absorbed, survivor_id=survivors)
-        self._session.execute("move_members", absorbed_id=absorbed, survivor_id=survivors)
-        self._session.execute("drop_centroids", absorbed_id=absorbed)
-        refresh(self._session, survivors, self._calibration)
+        rows = [(merge.absorbed_id, merge.survivor_id, merge.score) for merge in found]
+        record_merges(self._session, rows, self._calibration.merge, self._run_id)
+        refresh(self._session, {merge.survivor_id for merge in found}, self._calibration)
 
     def _place(self, decided: Sequence[Placement]) -> None:
-        columns = map(list, zip(*decided, strict=True))
-        values = dict(zip(_PLACEMENT_COLUMNS, columns, strict=True))
-        left = self._session.rows("place_articles", run_id=self._run_id, **values)
-        self._listed.update(story_id for (story_id,) in left)
+        self._listed |= record_placements(self._session, decided, self._run_id)
         attached = {placement.attached_to for placement in decided}
         self._listed.update(story_id for story_id in attached if story_id is not None)
 
