@@ -13,6 +13,7 @@
     ├── CalibrationError         thresholds are missing or out of range
     ├── NotFoundError            no story, article or run has that id
     ├── InvalidInput             exit status 2: an argument says something impossible
+    ├── BuiltUpon                later runs rest on a run that is to be taken back
     ├── LeaseLost                a task is no longer this worker's
     ├── ExportError              stories cannot be written
     └── RunLocked                exit status 4
@@ -76,6 +77,10 @@ class InvalidInput(StoriesError):
     """An argument says something impossible."""
 
     exit_status = 2
+
+
+class BuiltUpon(StoriesError):
+    """Later runs decided on what a run that is to be taken back had decided."""
 
 
 class LeaseLost(StoriesError):

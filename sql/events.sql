@@ -27,7 +27,7 @@ JOIN story_merge m ON m.absorbed_id = s.id
 WHERE e.story_id = ANY (%(absorbed_ids)s)
   AND NOT EXISTS (
       SELECT FROM event_story o JOIN story l ON l.id = o.story_id
-      WHERE o.event_id = e.event_id AND l.merged_into IS NULL
+      WHERE o.event_id = e.event_id AND l.merged_into IS NULL AND l.size > 0
   )
 ORDER BY e.event_id, e.story_id DESC;
 
@@ -35,7 +35,7 @@ ORDER BY e.event_id, e.story_id DESC;
 UPDATE event v SET first_time = n.first_time, latest_time = n.latest_time
 FROM (
     SELECT e.event_id, min(s.first_time) AS first_time, max(s.latest_time) AS latest_time
-    FROM event_story e JOIN story s ON s.id = e.story_id AND s.merged_into IS NULL
+    FROM event_story e JOIN story s ON s.id = e.story_id AND s.merged_into IS NULL AND s.size > 0
     WHERE e.event_id IN (SELECT event_id FROM event_story WHERE story_id = ANY (%(story_ids)s))
     GROUP BY e.event_id
 ) n
@@ -115,7 +115,7 @@ VALUES (%(story_id)s, %(event_id)s, %(event_id)s, %(score)s::real, %(threshold)s
 
 -- merge_events: record that an event became part of another
 INSERT INTO event_merge (absorbed_id, survivor_id, score, threshold, run_id)
-VALUES (%(absorbed_id)s, %(survivor_id)s, %(score)s::real, %(threshold)s, %(run_id)s);
+VALUES (%(absorbed_id)s, %(survivor_id)s, %(score)s::real, %(threshold)s::real, %(run_id)s);
 
 -- redirect_events: let an absorbed id, and those absorbed by it before, lead to the survivor
 UPDATE event SET merged_into = %(survivor_id)s WHERE id = %(absorbed_id)s OR merged_into = %(absorbed_id)s;
@@ -127,23 +127,23 @@ UPDATE event_story SET event_id = %(survivor_id)s WHERE event_id = %(absorbed_id
 SELECT
     v.id, h.headline, c.stories, c.articles, l.languages, v.first_time, v.latest_time, v.latest_time >= o.since AS open
 FROM event v
-CROSS JOIN (SELECT max(latest_time) - %(window)s::interval AS since FROM story WHERE merged_into IS NULL) o
+CROSS JOIN (SELECT max(latest_time) - %(window)s::interval AS since FROM story WHERE merged_into IS NULL AND size > 0) o
 CROSS JOIN LATERAL (
     SELECT count(*) AS stories, sum(s.size)::bigint AS articles
-    FROM event_story e JOIN story s ON s.id = e.story_id AND s.merged_into IS NULL
+    FROM event_story e JOIN story s ON s.id = e.story_id AND s.merged_into IS NULL AND s.size > 0
     WHERE e.event_id = v.id
 ) c
 CROSS JOIN LATERAL (
     SELECT array_agg(DISTINCT spoken.language ORDER BY spoken.language) AS languages
     FROM event_story e
-    JOIN story s ON s.id = e.story_id AND s.merged_into IS NULL
+    JOIN story s ON s.id = e.story_id AND s.merged_into IS NULL AND s.size > 0
     CROSS JOIN LATERAL unnest(s.languages) AS spoken (language)
     WHERE e.event_id = v.id
 ) l
 CROSS JOIN LATERAL (
     SELECT a.title AS headline
     FROM event_story e
-    JOIN story s ON s.id = e.story_id AND s.merged_into IS NULL
+    JOIN story s ON s.id = e.story_id AND s.merged_into IS NULL AND s.size > 0
     JOIN article a ON a.id = s.headline_id
     WHERE e.event_id = v.id
     ORDER BY s.size DESC, s.id
@@ -162,7 +162,7 @@ SELECT
     e.event_id, s.id, a.title AS headline, s.size, s.sources, s.languages, s.first_time, s.latest_time,
     e.score, e.threshold, e.nearest_id, e.run_id
 FROM event_story e
-JOIN story s ON s.id = e.story_id AND s.merged_into IS NULL
+JOIN story s ON s.id = e.story_id AND s.merged_into IS NULL AND s.size > 0
 JOIN article a ON a.id = s.headline_id
 WHERE e.event_id = ANY (%(event_ids)s)
 ORDER BY e.event_id, s.first_time, s.id;

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import getpass
 from dataclasses import replace
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from clustering.cli.options import database_options, open_engine
+from clustering.cli.options import BY, database_options, open_engine
 from clustering.cli.output import one_line, print_json
 from clustering.cli.parameters import Moment
 
@@ -56,13 +55,6 @@ def _filters(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in reversed(_FILTERS):
         option(call)
     return call
-
-
-def _account() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):  # no account has this process' number
-        return "unknown"
 
 
 @click.group()
@@ -140,7 +132,7 @@ def list_review(settings: Settings, *, decided: bool, limit: int, as_json: bool)
 @click.argument("a_id", type=int, metavar="ARTICLE")
 @click.argument("b_id", type=int, metavar="ARTICLE")
 @click.argument("verdict", type=click.Choice(["same", "different"]))
-@click.option("--by", default=_account, help="Who decides.  [default: the account's name]")
+@BY
 @database_options
 def decide(  # noqa: PLR0913 - one keyword for each argument
     settings: Settings, *, a_id: int, b_id: int, verdict: Verdict, by: str, as_json: bool

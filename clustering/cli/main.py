@@ -14,6 +14,7 @@ import click
 from clustering import __version__
 from clustering.cli.database import db, init
 from clustering.cli.duplicates import duplicates, review
+from clustering.cli.editing import merge, move, split, undo
 from clustering.cli.evaluation import evaluate_command, replay_command
 from clustering.cli.events import events
 from clustering.cli.feeds import feeds
@@ -53,6 +54,10 @@ for _command in (
     list_command,
     show,
     why,
+    move,
+    split,
+    merge,
+    undo,
     events,
     stats,
     replay_command,

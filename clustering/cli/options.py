@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 from dataclasses import fields
 from functools import wraps
 from pathlib import Path
@@ -40,6 +41,16 @@ _CALIBRATION = click.option(
     type=click.Path(path_type=Path, dir_okay=False),
     help="Thresholds to use instead of the model's own.",
 )
+
+
+def _account() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # no account has this process' number
+        return "unknown"
+
+
+BY = click.option("--by", default=_account, help="Who decides.  [default: the account's name]")
 
 
 def database_options(command: Callable[..., Any]) -> Callable[..., Any]:

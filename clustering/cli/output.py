@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from clustering.engine.runs import RunReport
     from clustering.records import Refusal
-    from clustering.stories.reading import Story, StoryArticle, StorySummary
+    from clustering.stories.reading import Merged, Story, StoryArticle, StorySummary
 
 _MOST_REFUSALS_SHOWN = 20
 _OUTCOMES = ("new", "changed", "unchanged", "duplicate", "rejected")
@@ -90,10 +90,7 @@ def print_story(story: Story) -> None:
         f"{story.first_time:%Y-%m-%d %H:%M} to {story.latest_time:%Y-%m-%d %H:%M} UTC"
     )
     for merged in story.absorbed:
-        click.echo(
-            f"absorbed #{merged.story_id} (pass 3 merge, score {merged.score:.3f}, "
-            f"needs {merged.threshold:.3f}, run {merged.run_id})"
-        )
+        click.echo(f"absorbed #{merged.story_id} ({_why_merged(merged)}, run {merged.run_id})")
     for article in story.articles:
         _print_article(article)
 
@@ -163,7 +160,18 @@ def _print_article(article: StoryArticle) -> None:
         )
 
 
+def _why_merged(merged: Merged) -> str:
+    if merged.score is None:
+        return f"merged by {one_line(merged.editor or 'an editor')}"
+    return f"pass 3 merge, score {merged.score:.3f}, needs {merged.threshold:.3f}"
+
+
 def _why(article: StoryArticle) -> str:
+    if article.pass_name == "editor":
+        return (
+            f"put here by {one_line(article.editor or 'an editor')}, "
+            f"{article.placed_at:%Y-%m-%d %H:%M} UTC, run {article.run_id}"
+        )
     number = _PASSES[article.pass_name]
     score = "held by average linkage" if article.score is None else f"score {article.score:.3f}"
     near = f", nearest [{article.nearest_id}]" if article.nearest_id else ""

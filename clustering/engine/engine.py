@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from clustering.embedding.space import use_space
 from clustering.engine.clustering import DEFAULT_STEP, encode, place
 from clustering.engine.duplicates import Duplicates
+from clustering.engine.editing import Editing
 from clustering.engine.events import Events
 from clustering.engine.exporting import Exporting
 from clustering.engine.feeds import Feeds
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 _END_OF_TIME = datetime(9999, 1, 1, tzinfo=UTC)
 
 
-class Engine(Reading, Events, Spaces, Feeds, Duplicates, Tasking, Exporting):
+class Engine(Reading, Events, Spaces, Feeds, Duplicates, Editing, Tasking, Exporting):
     """Turns articles into stories in one database. Made by `Engine.open`; use it in a `with` block."""
 
     def ingest(

@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 
     from clustering.stories.calibration import Calibration
 
-_WITHOUT_THRESHOLDS = frozenset({"ingest", "feeds", "duplicates", "review"})
+_WITHOUT_THRESHOLDS = frozenset(
+    {"ingest", "feeds", "duplicates", "review", "move", "split", "merge", "undo"}
+)
 
 
 class Opened:

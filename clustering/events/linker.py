@@ -144,7 +144,9 @@ class Linker:
             run_id=self.run_id,
         )
 
-    def _merge(self, absorbed_id: int, survivor_id: int, score: float, threshold: float) -> None:
+    def _merge(
+        self, absorbed_id: int, survivor_id: int, score: float | None, threshold: float | None
+    ) -> None:
         """Let one event become part of another: its stories move, and its id leads there."""
         both = {"absorbed_id": absorbed_id, "survivor_id": survivor_id}
         reason = {"score": score, "threshold": threshold, "run_id": self.run_id}

@@ -50,11 +50,14 @@ class EventStory:
 
 @dataclass(frozen=True, slots=True)
 class MergedEvent:
-    """An event that became part of another: its old id, the score and threshold of the merge, and the run."""
+    """An event that became part of another: its old id, the score and threshold of the merge, and the run.
+
+    One that an editor's merge of stories emptied has neither score nor threshold.
+    """
 
     event_id: int
-    score: float
-    threshold: float
+    score: float | None
+    threshold: float | None
     run_id: int
 
 
