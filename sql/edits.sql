@@ -10,13 +10,13 @@ WITH own AS (
     SELECT d.canonical_id, d.article_id FROM duplicate_link d
     WHERE d.canonical_id = ANY (%(article_ids)s) AND d.retracted_at IS NULL
 ), judged AS (
-    SELECT o.article_id, j.b_id AS other_id, j.judged_by
+    SELECT o.article_id, j.b_id AS other_id
     FROM own o JOIN judgement j ON j.a_id = o.member_id AND j.verdict = 'different'
     UNION ALL
-    SELECT o.article_id, j.a_id, j.judged_by
+    SELECT o.article_id, j.a_id
     FROM own o JOIN judgement j ON j.b_id = o.member_id AND j.verdict = 'different'
 )
-SELECT DISTINCT g.article_id, coalesce(d.canonical_id, g.other_id) AS other_id, p.story_id, g.judged_by
+SELECT DISTINCT g.article_id, coalesce(d.canonical_id, g.other_id) AS other_id, p.story_id
 FROM judged g
 LEFT JOIN duplicate_link d ON d.article_id = g.other_id AND d.retracted_at IS NULL
 LEFT JOIN story_article p ON p.article_id = coalesce(d.canonical_id, g.other_id);
@@ -44,9 +44,12 @@ WHERE a.id = ANY (%(article_ids)s);
 -- articles_of: the articles of a story, and whether each is a member of it
 SELECT article_id, pass <> 'attach' AS is_member FROM story_article WHERE story_id = %(story_id)s ORDER BY article_id;
 
--- judge_pairs: record what an edit says of pairs of articles over what somebody said before
+-- judge_pairs: record what an edit says of pairs of articles over what was said before; who judged a pair so already is left alone
 WITH said AS (
-    SELECT * FROM unnest(%(a_ids)s::bigint[], %(b_ids)s::bigint[]) AS n (a_id, b_id)
+    SELECT n.a_id, n.b_id
+    FROM unnest(%(a_ids)s::bigint[], %(b_ids)s::bigint[]) AS n (a_id, b_id)
+    LEFT JOIN judgement j ON j.a_id = n.a_id AND j.b_id = n.b_id
+    WHERE j.a_id IS NULL OR j.run_id <> %(run_id)s OR (j.run_id IS NULL AND j.verdict <> %(verdict)s)
 ), past AS (
     INSERT INTO past_judgement (a_id, b_id, verdict, judged_by, judged_at, run_id, replaced_by)
     SELECT j.a_id, j.b_id, j.verdict, j.judged_by, j.judged_at, j.run_id, %(run_id)s

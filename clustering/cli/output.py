@@ -167,9 +167,9 @@ def _why_merged(merged: Merged) -> str:
 
 
 def _why(article: StoryArticle) -> str:
-    if article.pass_name == "editor":
+    if article.editor is not None:
         return (
-            f"put here by {one_line(article.editor or 'an editor')}, "
+            f"put here by {one_line(article.editor)}, "
             f"{article.placed_at:%Y-%m-%d %H:%M} UTC, run {article.run_id}"
         )
     number = _PASSES[article.pass_name]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from clustering.errors import NotFoundError
 from clustering.stories.match import Candidate, in_window
+from clustering.stories.placement import EDITOR
 from clustering.stories.reading import find_story
 from clustering.stories.scoring import StoryShape, hours
 
@@ -36,6 +37,7 @@ class _Placed(NamedTuple):
     score: float | None
     threshold: float | None
     run_id: int | None
+    editor: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,13 +111,17 @@ def why(
     asked = find_story(session, story_id).id if story_id is not None else None
     rows = _rows(session, calibration, article, asked)
     around = [(_candidate(row, article, calibration), row.headline) for row in rows]
+    parted = dict(session.rows("who_parted", article_id=article.id))
     ranked = sorted(around, key=lambda near: (-near[0].score(calibration), near[0].story.story_id))
     return Why(
         article.id,
         article.title,
         article.event_time,
         _placement(article),
-        tuple(_explained(near, headline, article, calibration) for near, headline in ranked),
+        tuple(
+            _explained(near, headline, article, calibration, parted.get(near.story.story_id))
+            for near, headline in ranked
+        ),
     )
 
 
@@ -153,6 +159,7 @@ def _explained(
     headline: str,
     article: _Placed,
     calibration: Calibration,
+    parted_by: str | None,
 ) -> WhyStory:
     parts = candidate.parts(calibration)
     own = candidate.story.story_id == article.story_id
@@ -165,12 +172,14 @@ def _explained(
         parts.score,
         calibration.match,
         own,
-        "it is in this story" if own else _reason(candidate, calibration),
+        "it is in this story" if own else _reason(candidate, calibration, parted_by),
     )
 
 
-def _reason(candidate: Candidate, calibration: Calibration) -> str:
+def _reason(candidate: Candidate, calibration: Calibration, parted_by: str | None) -> str:
     """Return why an article is not in a story, as both are now."""
+    if parted_by is not None:
+        return f"judged different from an article of it by {parted_by}"
     apart, score = hours(candidate.apart), candidate.score(calibration)
     if apart > calibration.story_gap_hours:
         return f"{apart:.1f} hours apart, at most {calibration.story_gap_hours:g} may be"
@@ -191,6 +200,8 @@ def _placement(article: _Placed) -> str:
         return "not encoded yet"
     if article.placed_by == "pending":
         return "waits for the next run"
+    if article.placed_by == EDITOR:
+        return f"in story {article.story_id}: put there by {article.editor}, run {article.run_id}"
     score = "no score" if article.score is None else f"score {article.score:.3f}"
     reached = f"{score}, needs {article.threshold:.3f}, run {article.run_id}"
     if article.story_id is None:

@@ -196,7 +196,8 @@ class World:
         loose = {
             a for (a,) in self.sql("SELECT article_id FROM story_article WHERE pass = 'attach'")
         }
-        live = {row.id: row for row in self.sql("SELECT * FROM story WHERE merged_into IS NULL")}
+        rows = self.sql("SELECT * FROM story WHERE merged_into IS NULL")
+        live = {row.id: row for row in rows if row.size}
         centroids = {row.story_id: row for row in self.sql("SELECT * FROM story_vector_tiny")}
         members = defaultdict(list)
         for article, story in self.sql(
@@ -225,7 +226,7 @@ class World:
 
     def _check_story(self, story, centroid, articles, vectors) -> None:
         times = [vectors[article][0] for article in articles]
-        assert centroid.size == len(articles) > 1
+        assert centroid.size == len(articles) > 0
         assert (centroid.first_time, centroid.latest_time) == (min(times), max(times))
         recent = sorted(articles, key=lambda a: (vectors[a][0], a))[
             -self.calibration.centroid_members :
