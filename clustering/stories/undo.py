@@ -106,6 +106,8 @@ def take_back(
         undo_run_id: run that takes it back.
         calibration: says how many members a centroid averages.
     """
+    if not gone.decisions:  # and perhaps no space that a centroid could be in
+        return
     articles = gone.articles
     family = [row.id for row in session.rows("story_families", story_ids=gone.stories)]
     both = {"article_ids": articles, "run_id": gone.run_id}
