@@ -153,13 +153,13 @@ class Editing(Opened):
                 raise BuiltUpon(_refusal(run_id, later))
             take_events_back(session, events, editor.run_id)
             take_back(session, gone, editor.run_id, self.thresholds.windows)
-            run.counts["judgements"] = take_judgements_back(
-                session, _edits(session, run_id, gone), editor.run_id
-            )
-            run.counts["links"] = _take_links_back(session, run_id, editor.run_id)
+            links = _take_links_back(session, run_id, editor.run_id)
+            edits = _edits(session, run_id, gone)
+            judgements = take_judgements_back(session, edits, editor.run_id)
             session.execute("note_undone", run_id=run_id, undo_run_id=editor.run_id)
-            run.counts.update(_counts(gone, events))
-            counts = {name: count for name, count in run.counts.items() if count}
+            found = {**_counts(gone, events), "links": links, "judgements": judgements}
+            counts = {name: count for name, count in found.items() if count}
+            run.counts.update(counts)
             return Undoing(editor.run_id, run_id, tuple(sorted(later, reverse=True)), counts)
 
     @contextmanager
