@@ -71,7 +71,7 @@ def test_each_source_is_read_once(tmp_path):
     ("name", "data", "titles"),
     [
         ("a.jsonl", ROW, ["row"]),
-        ("a.jsonl.gz", gzip.compress(ROW), ["row"]),
+        ("a.jsonl.gz", gzip.compress(ROW, mtime=0), ["row"]),
         ("a.jsonl", gzip.compress(ROW), ["row"]),
         ("a", ROW + ROW, ["row", "row"]),
         ("a.json", b"\xef\xbb\xbf\r\n" + ROW, ["row"]),
