@@ -18,6 +18,19 @@ WHERE s.id = ANY (%(absorbed_ids)s)
   AND NOT EXISTS (SELECT FROM event_story o WHERE o.story_id = s.merged_into)
 ORDER BY s.merged_into, e.event_id;
 
+-- emptied_events: events whose last story was absorbed by one of another event, and the merge of the two stories
+SELECT DISTINCT ON (e.event_id) e.event_id AS absorbed_id, k.event_id AS survivor_id, m.score, m.threshold
+FROM event_story e
+JOIN story s ON s.id = e.story_id
+JOIN event_story k ON k.story_id = s.merged_into AND k.event_id <> e.event_id
+JOIN story_merge m ON m.absorbed_id = s.id
+WHERE e.story_id = ANY (%(absorbed_ids)s)
+  AND NOT EXISTS (
+      SELECT FROM event_story o JOIN story l ON l.id = o.story_id
+      WHERE o.event_id = e.event_id AND l.merged_into IS NULL
+  )
+ORDER BY e.event_id, e.story_id DESC;
+
 -- refresh_events: bring the extent of the events of some stories up to date
 UPDATE event v SET first_time = n.first_time, latest_time = n.latest_time
 FROM (
@@ -28,11 +41,12 @@ FROM (
 ) n
 WHERE v.id = n.event_id AND (v.first_time, v.latest_time) IS DISTINCT FROM (n.first_time, n.latest_time);
 
--- clusters_of: the clusters of those of some stories that are large enough for an event
-SELECT DISTINCT coalesce(e.event_id, -v.story_id) AS cluster
-FROM {story_vectors} v
-LEFT JOIN event_story e ON e.story_id = v.story_id
-WHERE v.story_id = ANY (%(story_ids)s) AND (v.size >= %(least)s OR e.event_id IS NOT NULL)
+-- clusters_of: the clusters of those of some stories that are large enough for an event; of an absorbed one, the event that lost it
+SELECT DISTINCT coalesce(e.event_id, -s.id) AS cluster
+FROM story s
+LEFT JOIN event_story e ON e.story_id = s.id
+LEFT JOIN {story_vectors} v ON v.story_id = s.id
+WHERE s.id = ANY (%(story_ids)s) AND (v.size >= %(least)s OR e.event_id IS NOT NULL)
 ORDER BY cluster;
 
 -- near_clusters: how near some clusters are to those around them: the mean score over pairs of their stories, of an event those of its last days

@@ -71,13 +71,21 @@ class Linker:
     def _catch_up(self, rows: list[Any], counts: Counter[str]) -> None:
         absorbed = [row.id for row in rows if row.merged_into is not None]
         if absorbed:
-            self.session.execute("inherit_events", absorbed_ids=absorbed, run_id=self.run_id)
-        stories = sorted({row.merged_into or row.id for row in rows})
+            self._follow(absorbed, counts)
+        stories = sorted({row.id for row in rows} | {row.merged_into or row.id for row in rows})
         self.session.execute("refresh_events", story_ids=stories)
         touched = self._clusters(stories)
-        while touched:
-            made = [self._join(pair, counts) for pair in self._agreements(touched)]
-            touched = set(made)
+        while agreed := self._agreements(touched):
+            # What found no partner stays: its nearest may have gone to another, and the next be near.
+            touched -= {cluster for pair in agreed for cluster in (pair.a, pair.b)}
+            touched |= {self._join(pair, counts) for pair in agreed}
+
+    def _follow(self, absorbed: list[int], counts: Counter[str]) -> None:
+        """Let survivors take the places of absorbed stories; an event left without stories goes with its last."""
+        self.session.execute("inherit_events", absorbed_ids=absorbed, run_id=self.run_id)
+        for row in self.session.rows("emptied_events", absorbed_ids=absorbed):
+            self._merge(row.absorbed_id, row.survivor_id, row.score, row.threshold)
+            counts["event_merges"] += 1
 
     def _clusters(self, story_ids: list[int]) -> set[int]:
         rows = self.session.rows("clusters_of", story_ids=story_ids, least=LEAST_ARTICLES)
@@ -107,7 +115,8 @@ class Linker:
     def _join(self, pair: ClusterPair, counts: Counter[str]) -> int:
         """Make two clusters one event; returns its id."""
         if pair.a > 0:
-            self._merge(pair)
+            # The younger event, of the higher id, becomes part of the older one.
+            self._merge(pair.b, pair.a, pair.score, self.rules.link)
             counts["event_merges"] += 1
             event_id = pair.a
         elif pair.b > 0:
@@ -135,15 +144,10 @@ class Linker:
             run_id=self.run_id,
         )
 
-    def _merge(self, pair: ClusterPair) -> None:
-        """Let the younger event, of the higher id, become part of the older one."""
-        self.session.execute(
-            "merge_events",
-            absorbed_id=pair.b,
-            survivor_id=pair.a,
-            score=pair.score,
-            threshold=self.rules.link,
-            run_id=self.run_id,
-        )
-        self.session.execute("redirect_events", absorbed_id=pair.b, survivor_id=pair.a)
-        self.session.execute("move_stories", absorbed_id=pair.b, survivor_id=pair.a)
+    def _merge(self, absorbed_id: int, survivor_id: int, score: float, threshold: float) -> None:
+        """Let one event become part of another: its stories move, and its id leads there."""
+        both = {"absorbed_id": absorbed_id, "survivor_id": survivor_id}
+        reason = {"score": score, "threshold": threshold, "run_id": self.run_id}
+        self.session.execute("merge_events", **both, **reason)
+        self.session.execute("redirect_events", **both)
+        self.session.execute("move_stories", **both)

@@ -130,9 +130,7 @@ def test_an_event_follows_the_story_that_absorbed_its_own(world):
     one, other = story(world, 0, 0), story(world, 40, DAY)
     link(world)
     twin = story(world, 44, DAY + 1, size=3)
-    world.sql("UPDATE story SET merged_into = %s WHERE id = %s", twin, other)
-    world.sql("UPDATE story_article SET story_id = %s WHERE story_id = %s", twin, other)
-    world.sql("DELETE FROM story_vector_tiny WHERE story_id = %s", other)
+    world.absorb(other, twin)
     link(world)
     (event,) = events(world)
     assert [entry.id for entry in event.timeline] == [one, twin]
@@ -204,3 +202,29 @@ def test_batches_and_one_go_give_the_same_events(world, session, monkeypatch):
     link(world)
     assert members(world) == whole
     assert whole
+
+
+def test_a_story_whose_nearest_was_taken_still_finds_the_next(world):
+    """A round joins the two nearest of three; the third then goes to a fourth, not to nobody."""
+    fourth = story(world, 0, 0)
+    third = story(world, 50, DAY)  # to the fourth: .643
+    nearest, taken = story(world, 95, 2 * DAY), story(world, 135, 3 * DAY)
+    # third and nearest: 45 degrees, .707; nearest and taken: 40 degrees, .766; third and taken: .087.
+    assert link(world) == {"events": 2, "linked": 4}
+    assert sorted(members(world)) == [[fourth, third], [nearest, taken]]
+
+
+def test_an_event_whose_stories_all_went_elsewhere_leads_there(world):
+    one, other = story(world, 0, 0), story(world, 20, DAY)
+    third, fourth = story(world, 0, 0, plane=1), story(world, 20, DAY, plane=1)
+    link(world)
+    kept, emptied = sorted(event.id for event in events(world))
+    for absorbed, survivor in ((third, one), (fourth, other)):
+        world.absorb(absorbed, survivor)
+    counts = link(world)
+    assert counts["event_merges"] == 1
+    event = find_event(world.session, emptied, GAP)
+    assert event.id == kept
+    assert [entry.id for entry in event.timeline] == [one, other]
+    (absorbed,) = event.absorbed
+    assert (absorbed.event_id, absorbed.score, absorbed.threshold) == (emptied, 1.0, 0.5)

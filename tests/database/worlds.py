@@ -145,6 +145,21 @@ class World:
             found[story].append(article)
         return sorted(sorted(members) for members in found.values())
 
+    def absorb(self, absorbed: int, survivor: int) -> None:
+        """Let one story become part of another, as pass 3 does, with a score of 1 of .5."""
+        self.sql(
+            "INSERT INTO story_merge (absorbed_id, survivor_id, score, threshold, run_id) "
+            "VALUES (%s, %s, 1, 0.5, %s)",
+            absorbed,
+            survivor,
+            self.run_id(),
+        )
+        self.sql(
+            "UPDATE story SET merged_into = %s WHERE %s IN (id, merged_into)", survivor, absorbed
+        )
+        self.sql("UPDATE story_article SET story_id = %s WHERE story_id = %s", survivor, absorbed)
+        self.sql("DELETE FROM story_vector_tiny WHERE story_id = %s", absorbed)
+
     def story_of(self, article: int) -> int | None:
         return self.one("SELECT story_id FROM story_article WHERE article_id = %s", article)
 
