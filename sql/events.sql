@@ -62,7 +62,10 @@ WITH own AS (
     LEFT JOIN event e ON e.id = k.cluster
     WHERE e.id IS NULL OR v.latest_time >= e.latest_time - %(window)s::interval
 ), near AS (
-    SELECT DISTINCT o.cluster AS a, coalesce(e.event_id, -n.story_id) AS b
+    SELECT DISTINCT
+        o.cluster AS a,
+        -- asked for each neighbour: a join would read the events of all time into a hash table
+        coalesce((SELECT e.event_id FROM event_story e WHERE e.story_id = n.story_id), -n.story_id) AS b
     FROM own o
     CROSS JOIN LATERAL (
         SELECT c.story_id FROM {story_vectors} c
@@ -72,7 +75,6 @@ WITH own AS (
         ORDER BY c.centroid <=> o.centroid
         LIMIT %(most)s
     ) n
-    LEFT JOIN event_story e ON e.story_id = n.story_id
 ), other AS (
     SELECT k.b AS cluster, v.story_id, v.first_time, v.latest_time, v.centroid
     FROM (SELECT DISTINCT b FROM near WHERE a <> b) k
