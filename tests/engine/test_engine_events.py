@@ -167,7 +167,7 @@ def test_the_command_leaves_out_what_is_not_asked_for(played):
 def test_a_replay_tries_thresholds_and_evaluate_draws_the_curve(stories, write, tmp_path):
     text = (files("clustering.sample") / "sample_day.jsonl").read_text("utf-8")
     rows = [json.loads(line) for line in text.splitlines()]
-    dated = [json.dumps(row) for row in rows if row.get("published_at")][:60]
+    dated = [json.dumps(row) for row in rows if row.get("published_at")][:40]
     corpus, out = write("corpus.jsonl", *dated), tmp_path / "out.jsonl"
     links = ["--event-link", "0.2", "--event-link", "0.9"]
     assert stories("replay", corpus, *links, "--assignments", out).status == 0
