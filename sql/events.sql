@@ -62,7 +62,10 @@ WITH own AS (
     LEFT JOIN event e ON e.id = k.cluster
     WHERE e.id IS NULL OR v.latest_time >= e.latest_time - %(window)s::interval
 ), near AS (
-    SELECT DISTINCT o.cluster AS a, coalesce(e.event_id, -n.story_id) AS b
+    SELECT DISTINCT
+        o.cluster AS a,
+        -- asked for each neighbour: a join would read the events of all time into a hash table
+        coalesce((SELECT e.event_id FROM event_story e WHERE e.story_id = n.story_id), -n.story_id) AS b
     FROM own o
     CROSS JOIN LATERAL (
         SELECT c.story_id FROM {story_vectors} c
@@ -72,7 +75,6 @@ WITH own AS (
         ORDER BY c.centroid <=> o.centroid
         LIMIT %(most)s
     ) n
-    LEFT JOIN event_story e ON e.story_id = n.story_id
 ), other AS (
     SELECT k.b AS cluster, v.story_id, v.first_time, v.latest_time, v.centroid
     FROM (SELECT DISTINCT b FROM near WHERE a <> b) k
@@ -172,3 +174,19 @@ SELECT m.absorbed_id, v.merged_into AS event_id, m.score, m.threshold, m.run_id
 FROM event_merge m JOIN event v ON v.id = m.absorbed_id
 WHERE v.merged_into = ANY (%(event_ids)s)
 ORDER BY m.absorbed_id;
+
+-- events_of_stories: the event of every live story that is in one
+SELECT e.story_id, e.event_id FROM event_story e JOIN story s ON s.id = e.story_id WHERE s.merged_into IS NULL;
+
+-- make_trial: empty tables of events in a schema of their own, for another threshold beside that of the database
+CREATE SCHEMA {trial}
+    CREATE TABLE event (LIKE public.event INCLUDING ALL)
+    CREATE TABLE event_story (LIKE public.event_story INCLUDING ALL)
+    CREATE TABLE event_merge (LIKE public.event_merge INCLUDING ALL)
+    CREATE TABLE event_progress (LIKE public.event_progress INCLUDING ALL);
+
+-- begin_event_progress: nothing is linked yet
+INSERT INTO event_progress (change) VALUES (0);
+
+-- look_first_in: find tables in a schema before any other, until the transaction ends
+SELECT set_config('search_path', quote_ident(%(trial)s::text) || ', ' || current_setting('search_path'), true);

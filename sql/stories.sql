@@ -1,8 +1,8 @@
 -- Reading stories.
 
 -- list_stories: stories that were alive in a span of time, the latest first
-SELECT s.id, s.headline_id, a.title AS headline, s.languages, s.sources, s.size, s.first_time, s.latest_time
-FROM story s JOIN article a ON a.id = s.headline_id
+SELECT s.id, s.headline_id, a.title AS headline, s.languages, s.sources, s.size, s.first_time, s.latest_time, e.event_id
+FROM story s JOIN article a ON a.id = s.headline_id LEFT JOIN event_story e ON e.story_id = s.id
 WHERE s.merged_into IS NULL AND s.size >= %(min_size)s
   AND s.latest_time >= coalesce(%(since)s::timestamptz, '-infinity')
   AND s.first_time <= coalesce(%(until)s::timestamptz, 'infinity')
@@ -10,10 +10,11 @@ ORDER BY s.latest_time DESC, s.id DESC
 LIMIT %(most)s;
 
 -- story_by_id: one story; an absorbed one leads to its survivor
-SELECT s.id, s.headline_id, a.title AS headline, s.languages, s.sources, s.size, s.first_time, s.latest_time
+SELECT s.id, s.headline_id, a.title AS headline, s.languages, s.sources, s.size, s.first_time, s.latest_time, e.event_id
 FROM story asked
 JOIN story s ON s.id = coalesce(asked.merged_into, asked.id)
 JOIN article a ON a.id = s.headline_id
+LEFT JOIN event_story e ON e.story_id = s.id
 WHERE asked.id = %(story_id)s;
 
 -- story_members: the articles of some stories, each with the decision that put it there
@@ -140,10 +141,11 @@ SELECT id, command, editor, started_at, finished_at, outcome, undone_by, counts,
 
 -- list_stories_by_score: stories that were alive in a span of time and have a score, the highest first
 SELECT
-    s.id, s.headline_id, a.title AS headline, s.languages, s.sources, s.size, s.first_time, s.latest_time, x.value AS score
+    s.id, s.headline_id, a.title AS headline, s.languages, s.sources, s.size, s.first_time, s.latest_time, e.event_id, x.value AS score
 FROM story_score x
 JOIN story s ON s.id = x.story_id
 JOIN article a ON a.id = s.headline_id
+LEFT JOIN event_story e ON e.story_id = s.id
 WHERE x.name = %(score)s AND s.merged_into IS NULL AND s.size >= %(min_size)s
   AND s.latest_time >= coalesce(%(since)s::timestamptz, '-infinity')
   AND s.first_time <= coalesce(%(until)s::timestamptz, 'infinity')
@@ -151,14 +153,14 @@ ORDER BY x.value DESC, x.story_id DESC
 LIMIT %(most)s;
 
 -- stories_by_ids: some stories, the latest first; absorbed ones are left out
-SELECT s.id, s.headline_id, a.title AS headline, s.languages, s.sources, s.size, s.first_time, s.latest_time
-FROM story s JOIN article a ON a.id = s.headline_id
+SELECT s.id, s.headline_id, a.title AS headline, s.languages, s.sources, s.size, s.first_time, s.latest_time, e.event_id
+FROM story s JOIN article a ON a.id = s.headline_id LEFT JOIN event_story e ON e.story_id = s.id
 WHERE s.id = ANY (%(story_ids)s) AND s.merged_into IS NULL
 ORDER BY s.latest_time DESC, s.id DESC;
 
 -- page_of_stories: stories that were alive in a span of time, the oldest first, from one of them on
-SELECT s.id, s.headline_id, a.title AS headline, s.languages, s.sources, s.size, s.first_time, s.latest_time
-FROM story s JOIN article a ON a.id = s.headline_id
+SELECT s.id, s.headline_id, a.title AS headline, s.languages, s.sources, s.size, s.first_time, s.latest_time, e.event_id
+FROM story s JOIN article a ON a.id = s.headline_id LEFT JOIN event_story e ON e.story_id = s.id
 WHERE s.merged_into IS NULL AND s.size >= %(min_size)s
   AND s.latest_time >= greatest(%(since)s::timestamptz, %(after_time)s::timestamptz)
   AND (s.latest_time > %(after_time)s::timestamptz OR s.id > %(after_id)s)

@@ -41,6 +41,13 @@ _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
     type=click.Path(path_type=Path, file_okay=False),
     help="Folder to keep vectors in, so that the next replay encodes nothing.",
 )
+@click.option(
+    "--event-link",
+    "event_links",
+    type=click.FloatRange(-1, 1),
+    multiple=True,
+    help="Link events at this threshold too, for a curve in `evaluate`; may be repeated.",
+)
 @model_options
 def replay_command(  # noqa: PLR0913 - one keyword for each option
     settings: Settings,
@@ -50,6 +57,7 @@ def replay_command(  # noqa: PLR0913 - one keyword for each option
     assignments: Path | None,
     baseline: bool,
     vectors: Path | None,
+    event_links: tuple[float, ...],
     as_json: bool,
 ) -> int:
     """Play a dated corpus through the engine, as if its articles arrived step by step.
@@ -64,10 +72,12 @@ def replay_command(  # noqa: PLR0913 - one keyword for each option
     if baseline:
         if assignments is not None:
             raise click.UsageError("--assignments goes with a replay without --baseline")
+        if event_links:
+            raise click.UsageError("--event-link goes with a replay without --baseline")
         return _compare(files, settings, every, vectors, as_json=as_json)
     if len(files) > 1:
         raise click.UsageError("several files can be compared with --baseline, and replayed singly")
-    replayed = replay(files[0], settings, every, Bars(), vectors)
+    replayed = replay(files[0], settings, every, Bars(), vectors, event_links=event_links)
     if assignments is not None:
         write_assignments(replayed, assignments)
     return print_report(replayed.report, as_json=as_json)

@@ -89,6 +89,8 @@ def print_story(story: Story) -> None:
         f"{story.size} articles, {story.sources} sources, {', '.join(story.languages)}, "
         f"{story.first_time:%Y-%m-%d %H:%M} to {story.latest_time:%Y-%m-%d %H:%M} UTC"
     )
+    if story.event_id is not None:
+        click.echo(f"part of event #{story.event_id}")
     for merged in story.absorbed:
         click.echo(f"absorbed #{merged.story_id} ({_why_merged(merged)}, run {merged.run_id})")
     for article in story.articles:

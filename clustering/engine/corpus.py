@@ -52,7 +52,8 @@ class Replayed:
     Attributes:
         report: counts, times and refusals.
         assignments: one mapping with `id`, `story_id`, `event_id` and `pass` for every row of the
-            corpus; `pass` is `match`, `discover` or `duplicate`, None where it is in no story.
+            corpus; `pass` is `match`, `discover` or `duplicate`, None where it is in no story;
+            `event_ids` the event at each threshold that was tried, where some were.
     """
 
     report: RunReport
@@ -69,12 +70,14 @@ def corpus_rows(path: Path) -> Iterator[CorpusRow]:
             yield CorpusRow(row.get("id"), _dated(found, str(path), line))
 
 
-def replay(
+def replay(  # noqa: PLR0913 - one argument for each option of the command
     path: Path,
     settings: Settings,
     every: timedelta,
     progress: Progress,
     vectors: Path | None = None,
+    *,
+    event_links: Sequence[float] = (),
 ) -> Replayed:
     """Play a dated corpus through an engine in a scratch database, which is dropped afterwards.
 
@@ -84,6 +87,7 @@ def replay(
         every: length of a step.
         progress: shows how far it is.
         vectors: folder that vectors are kept in from one replay to the next; None encodes anew.
+        event_links: thresholds at which events are linked too, each as if it were the calibration's.
 
     Raises:
         SourceError: the file has no article that can be played, or vectors cannot be kept.
@@ -101,8 +105,10 @@ def replay(
             Engine.open(settings=replace(settings, database=dsn), progress=progress)
         )
         encoder = _recalled(engine.model, rows, vectors, progress) if vectors else None
-        report = engine.play((row.article for row in rows), every=every, encoder=encoder)
-        return Replayed(report, _assignments(rows, engine.assignments()))
+        articles = (row.article for row in rows)
+        report = engine.play(articles, every=every, encoder=encoder, event_links=event_links)
+        tried = {f"{link:g}": engine.events_at(link) for link in sorted(set(event_links))}
+        return Replayed(report, _assignments(rows, engine.assignments(), tried))
 
 
 def write_assignments(replayed: Replayed, path: Path) -> None:
@@ -135,20 +141,29 @@ def _recalled(
 
 
 def _assignments(
-    rows: Sequence[CorpusRow], places: Mapping[tuple[str, str], Assignment]
+    rows: Sequence[CorpusRow],
+    places: Mapping[tuple[str, str], Assignment],
+    tried: Mapping[str, Mapping[int, int]],
 ) -> list[Mapping[str, object]]:
-    return [_assignment(row, places) for row in rows]
+    return [_assignment(row, places, tried) for row in rows]
 
 
 def _assignment(
-    row: CorpusRow, places: Mapping[tuple[str, str], Assignment]
+    row: CorpusRow,
+    places: Mapping[tuple[str, str], Assignment],
+    tried: Mapping[str, Mapping[int, int]],
 ) -> Mapping[str, object]:
     place = NOWHERE
     if isinstance(row.article, Article):
         place = places.get(identity(row.article), NOWHERE)
-    return {
+    found = {
         "id": row.row_id,
         "story_id": place.story_id,
         "event_id": place.event_id,
         "pass": place.pass_name,
     }
+    if not tried:
+        return found
+    story = place.story_id
+    at = {link: None if story is None else events.get(story) for link, events in tried.items()}
+    return {**found, "event_ids": at}

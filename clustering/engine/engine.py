@@ -116,6 +116,7 @@ class Engine(Reading, Events, Spaces, Feeds, Duplicates, Editing, Tasking, Expor
         *,
         every: timedelta = DEFAULT_STEP,
         encoder: Encoder | None = None,
+        event_links: Sequence[float] = (),
     ) -> RunReport:
         """Play dated articles as if they arrived step by step, each seen when it was published.
 
@@ -123,6 +124,8 @@ class Engine(Reading, Events, Spaces, Feeds, Duplicates, Editing, Tasking, Expor
             articles: each with `published_at`; refusals among them are reported.
             every: length of a step, which is placed at once.
             encoder: encodes in the model's place; None takes the model's own.
+            event_links: thresholds at which events are linked too, for `events_at`; only in a
+                database that was not played with the same ones before.
 
         Raises:
             RunLocked: another run works on the database.
@@ -131,7 +134,10 @@ class Engine(Reading, Events, Spaces, Feeds, Duplicates, Editing, Tasking, Expor
             known = list(articles)
             take_in(run, (item for item in known if isinstance(item, Refusal)), moment)
             use_space(run.session, self.model.space())
-            player = Player(run, self.model, self.thresholds, every, self._progress, encoder)
+            trials = self._make_trials(event_links)
+            player = Player(
+                run, self.model, self.thresholds, every, self._progress, encoder, trials
+            )
             player.play(item for item in known if isinstance(item, Article))
         return run.report()
 

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 
 from clustering.engine.opened import Opened
 from clustering.events.reading import Event, EventFilter, find_event, list_events
+from clustering.events.trials import Trial
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from datetime import datetime
 
 
@@ -43,6 +45,20 @@ class Events(Opened):
             NotFoundError: no event ever had that id.
         """
         return find_event(self._database.session, event_id, self._event_gap)
+
+    def events_at(self, link: float) -> dict[int, int]:
+        """Return the event of each story at another threshold, both by id.
+
+        Args:
+            link: one of the `event_links` that this database was played with.
+        """
+        return Trial(self._database.session, link).events()
+
+    def _make_trials(self, links: Iterable[float]) -> list[Trial]:
+        trials = [Trial(self._database.session, link) for link in sorted(set(links))]
+        for trial in trials:
+            trial.make()
+        return trials
 
     @property
     def _event_gap(self) -> timedelta:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clustering.engine.clustering import encode, place
+from clustering.engine.clustering import encode, event_rules, place
 from clustering.engine.intake import identity, take_in
 from clustering.engine.progress import Silent
 from clustering.stories.passes import SLICE_ORIGIN
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from clustering.engine.progress import Progress
     from clustering.engine.runs import Run
     from clustering.engine.thresholds import Thresholds
+    from clustering.events.trials import Trial
     from clustering.records import Article
 
 # Texts are encoded this many at a time, ahead of the hours that need them: batches of an hour's
@@ -77,6 +78,7 @@ class Player:
         every: length of a step; what arrives within one is placed at once.
         progress: shows how far it is.
         encoder: encodes in the model's place, such as `Recalled`; None takes the model's own.
+        trials: events of other thresholds, linked beside those of the calibration.
     """
 
     run: Run
@@ -85,6 +87,7 @@ class Player:
     every: timedelta
     progress: Progress
     encoder: Encoder | None = None
+    trials: Sequence[Trial] = ()
 
     def play(self, articles: Iterable[Article]) -> None:
         """Play articles in order of their `published_at`, which each must have.
@@ -108,6 +111,16 @@ class Player:
         until = self.run.now = moment(arrived[-1])
         encode(self.run, model, self.thresholds.windows, until, Silent())
         place(self.run, self.thresholds, until, self.every, Silent())
+        self._try()
+
+    def _try(self) -> None:
+        calibration = self.thresholds.known() if self.trials else None
+        if calibration is None:
+            return
+        with self.run.timed("trials"):
+            for trial in self.trials:
+                rules = replace(event_rules(calibration), link=trial.link)
+                trial.run(rules, self.run.id)
 
 
 def moment(article: Article) -> datetime:

@@ -33,6 +33,19 @@ class EventScore:
     precision: float | None
 
 
+@dataclass(frozen=True, slots=True)
+class EventPoint:
+    """A point of the curve of events over their threshold.
+
+    Attributes:
+        threshold: what two clusters of stories had to score; None for stories alone, without events.
+        score: how good the events of that threshold are.
+    """
+
+    threshold: float | None
+    score: EventScore
+
+
 def event_score(gold: ArrayLike, events: ArrayLike, hours: NDArray[np.float64]) -> EventScore:
     """Return how well events bring together what is far apart in time.
 

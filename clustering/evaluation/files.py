@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -58,14 +59,18 @@ class GoldArticle:
 
 
 class Assigned(NamedTuple):
-    """Where the output has an article: its story, the pass that placed it there and its event, if it says."""
+    """Where the output has an article: its story, the pass that placed it there and its event, if it says.
+
+    `tried` is its event at each threshold that the output tried.
+    """
 
     story: str | None
-    pass_name: str | None
-    event: str | None
+    pass_name: str | None = None
+    event: str | None = None
+    tried: Mapping[float, str | None] = MappingProxyType({})
 
 
-_NOWHERE = Assigned(None, None, None)
+_NOWHERE = Assigned(None)
 
 
 def evaluate(
@@ -77,7 +82,7 @@ def evaluate(
         gold_path: rows with `id`, `story` (null where unlabelled) and, where known, `language` and
             `published_at`.
         output_path: rows with `id`, `story_id` and, where known, `pass` and `event_id`, as
-            `stories replay --assignments` writes them.
+            `stories replay --assignments` writes them; `event_ids` with `--event-link`.
         score_unlabelled: count each unlabelled article as a gold story of its own, instead of
             leaving it out.
 
@@ -173,7 +178,8 @@ def assigned_stories(rows: Iterable[Row]) -> dict[str, Assigned]:
         identifier, story = _identifier(row, content), _label(row, content, "story_id")
         pass_name = _label(row, content, "pass") if "pass" in content else None
         event = _label(row, content, "event_id") if "event_id" in content else None
-        before = places.setdefault(identifier, Assigned(story, pass_name, event)).story
+        place = Assigned(story, pass_name, event, _tried(row, content))
+        before = places.setdefault(identifier, place).story
         if before != story:
             reason = f"id {identifier!r} is in story {before!r} and in story {story!r}"
             raise _refused(row.source, row.line, reason, "assign each article once")
@@ -200,6 +206,7 @@ def _evaluate(
         hours=np.array([article.hours for article in scored]),
         passes=_passes(places),
         events=_events(places),
+        tried_events=_tried_events(places),
     )
     return score(joined, _coverage(gold, scored, assigned))
 
@@ -215,11 +222,24 @@ def _events(places: list[Assigned]) -> list[int] | None:
     """Return a number for the event of each article, or None where the output names no event at all."""
     if all(place.event is None for place in places):
         return None
-    labels = [
-        f"story {place.story}" if place.event is None and place.story is not None else place.event
-        for place in places
-    ]
-    return _numbers(labels)
+    return _event_numbers((place.story, place.event) for place in places)
+
+
+def _tried_events(places: list[Assigned]) -> dict[float, list[int]]:
+    """Return the same for each threshold that the output tried; an article it does not mention is in none."""
+    thresholds = sorted({threshold for place in places for threshold in place.tried})
+    return {
+        threshold: _event_numbers((place.story, place.tried.get(threshold)) for place in places)
+        for threshold in thresholds
+    }
+
+
+def _event_numbers(places: Iterable[tuple[str | None, str | None]]) -> list[int]:
+    """Number events, given with the story; a story in none stands for itself."""
+    return _numbers(
+        f"story {story}" if event is None and story is not None else event
+        for story, event in places
+    )
 
 
 def _coverage(
@@ -292,6 +312,19 @@ def _label(row: Row, content: Mapping[str, object], key: str) -> str | None:
         return str(value)
     reason = f"{key} is {value!r}"
     raise _refused(row.source, row.line, reason, "give a string, an integer or null")
+
+
+def _tried(row: Row, content: Mapping[str, object]) -> dict[float, str | None]:
+    """Return the event at each threshold that was tried."""
+    tried = content.get("event_ids") or {}
+    try:
+        by_threshold = {float(key): key for key in tried} if isinstance(tried, Mapping) else None
+    except ValueError:
+        by_threshold = None
+    if by_threshold is None or not isinstance(tried, Mapping):
+        reason = f"event_ids is {tried!r}"
+        raise _refused(row.source, row.line, reason, 'give {"0.55": id or null} for each threshold')
+    return {threshold: _label(row, tried, key) for threshold, key in by_threshold.items()}
 
 
 def _language(row: Row, content: Mapping[str, object]) -> str:

@@ -1,4 +1,4 @@
-"""An evaluation as a table for a terminal: plain text, at most 51 lines."""
+"""An evaluation as a table for a terminal: plain text, at most 51 lines and a curve of events."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from clustering.evaluation.delays import Delay
-    from clustering.evaluation.events import EventScore
+    from clustering.evaluation.events import EventPoint, EventScore
     from clustering.evaluation.placements import PassShare
     from clustering.evaluation.result import Coverage, Evaluation
     from clustering.evaluation.scores import PRF
@@ -32,7 +32,7 @@ def format_evaluation(evaluation: Evaluation) -> str:
         _sizes(evaluation),
         _passes(evaluation.passes),
         _delay(evaluation.delay),
-        _events(evaluation.events),
+        _events(evaluation.events, evaluation.event_curve),
         _languages(evaluation),
         _language_pairs(evaluation),
         _coverage(evaluation.coverage),
@@ -86,15 +86,22 @@ def _delay(delay: Delay | None) -> Iterator[str]:
     )
 
 
-def _events(events: EventScore | None) -> Iterator[str]:
-    if events is None:
+def _events(events: EventScore | None, curve: Sequence[EventPoint]) -> Iterator[str]:
+    if events is None and not curve:
         return
-    yield _row("Events", "far recall", "far pairs", "precision", "pairs")
+    yield _row("Events", "recall", "far pairs", "precision", "pairs")
+    if events is not None:
+        yield _event_row("Pairs over 36 h apart", events)
+    for point in curve:
+        name = "stories alone" if point.threshold is None else f"at {point.threshold:g}"
+        yield _event_row(f"  {name}", point.score)
+
+
+def _event_row(name: str, events: EventScore) -> str:
     recall, precision = (
         "-" if share is None else f"{share:.3f}" for share in (events.far_recall, events.precision)
     )
-    pairs = f"{events.far_pairs:,}", precision, f"{events.pairs:,}"
-    yield _row("Pairs over 36 h apart", recall, *pairs)
+    return _row(name, recall, f"{events.far_pairs:,}", precision, f"{events.pairs:,}")
 
 
 def _languages(evaluation: Evaluation) -> Iterator[str]:

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from clustering.evaluation.delays import Delay, delay
-from clustering.evaluation.events import EventScore, event_score
+from clustering.evaluation.events import EventPoint, EventScore, event_score
 from clustering.evaluation.languages import (
     LanguagePairScore,
     LanguageScore,
@@ -28,7 +28,7 @@ from clustering.evaluation.scores import (
 from clustering.evaluation.sizes import PartitionShape, partition_shape
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
@@ -79,6 +79,8 @@ class Evaluation:
         passes: what each pass placed, the largest share first; empty where the output names none.
         delay: hours until a story is found; None where no gold story has two dated articles.
         events: what lies days apart; None where the output names no event.
+        event_curve: the same of stories alone and at each threshold that the output tried, the
+            lowest first; empty where it tried none.
     """
 
     coverage: Coverage
@@ -95,6 +97,7 @@ class Evaluation:
     passes: tuple[PassShare, ...]
     delay: Delay | None
     events: EventScore | None
+    event_curve: tuple[EventPoint, ...]
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain dicts, lists, strings and numbers, ready for `json.dumps`."""
@@ -115,6 +118,7 @@ class Scored:
             the output does not say.
         events: labels of events, of stories where a story is in none, length n; None where the
             output names no event.
+        tried_events: such labels by the threshold that they were linked at.
     """
 
     gold: ArrayLike
@@ -123,6 +127,7 @@ class Scored:
     hours: NDArray[np.float64]
     passes: Sequence[str | None] | None = None
     events: ArrayLike | None = None
+    tried_events: Mapping[float, ArrayLike] | None = None
 
 
 def score(scored: Scored, coverage: Coverage) -> Evaluation:
@@ -153,6 +158,17 @@ def score(scored: Scored, coverage: Coverage) -> Evaluation:
         passes=() if scored.passes is None else by_pass(gold, predicted, scored.passes),
         delay=delay(gold, predicted, scored.hours),
         events=None if scored.events is None else event_score(gold, scored.events, scored.hours),
+        event_curve=_event_curve(scored),
+    )
+
+
+def _event_curve(scored: Scored) -> tuple[EventPoint, ...]:
+    if not scored.tried_events:
+        return ()
+    tried = ((None, scored.predicted), *sorted(scored.tried_events.items()))
+    return tuple(
+        EventPoint(threshold, event_score(scored.gold, labels, scored.hours))
+        for threshold, labels in tried
     )
 
 

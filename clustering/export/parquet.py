@@ -74,6 +74,7 @@ SCHEMA = pa.schema(
         ("size", pa.int64()),
         ("first_time", _TIME),
         ("latest_time", _TIME),
+        ("event_id", pa.int64()),
         ("articles", pa.list_(_ARTICLE)),
         ("absorbed", pa.list_(_ABSORBED)),
         ("scores", pa.map_(pa.string(), pa.float64())),

@@ -126,6 +126,7 @@ class Story:
         size: number of articles, duplicates not counted.
         first_time: event time of its first article.
         latest_time: event time of its latest article.
+        event_id: the event that it is part of; None where it is in none.
         articles: in order of event time.
         absorbed: stories that became part of it.
         centroid: mean of its most recent articles in the aligned space, of shape (dimension,),
@@ -141,6 +142,7 @@ class Story:
     size: int
     first_time: datetime
     latest_time: datetime
+    event_id: int | None
     articles: tuple[StoryArticle, ...]
     absorbed: tuple[Merged, ...]
     centroid: NDArray[np.float32] | None
@@ -158,6 +160,7 @@ class StorySummary:
     size: int
     first_time: datetime
     latest_time: datetime
+    event_id: int | None = None
     score: float | None = None
 
 
@@ -258,6 +261,7 @@ def _page(session: Session, summaries: Sequence[StorySummary]) -> Iterator[Story
             size=summary.size,
             first_time=summary.first_time,
             latest_time=summary.latest_time,
+            event_id=summary.event_id,
             articles=tuple(articles[summary.id]),
             absorbed=tuple(absorbed[summary.id]),
             centroid=centroids.get(summary.id),

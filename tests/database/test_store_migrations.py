@@ -3,12 +3,15 @@ from __future__ import annotations
 import multiprocessing
 import subprocess
 from contextlib import closing
+from datetime import timedelta
 
 import pytest
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
+from worlds import World, turned
 
 from clustering.errors import DatabaseError, PgvectorMissing, PgvectorTooOld
+from clustering.events.linker import EventRules, Linker
 from clustering.store import migrations as module
 from clustering.store.database import Database, drop_database, make_database, scratch_database
 from clustering.store.migrations import (
@@ -254,3 +257,22 @@ def test_the_template_has_no_articles(session):
     assert set(counts) == {0}
     names = sql.SQL("SELECT count(*) FROM pg_extension WHERE extname = 'vector'")
     assert session.connection.execute(names).fetchone()[0] == 1
+
+
+def test_stories_from_before_events_are_linked_after_the_upgrade(empty, monkeypatch):
+    """A database with stories gets events at its next run, as if they had been there from the start."""
+    before = [step for step in migrations() if step.name != "events" and step.number < 8]
+    with closing(Session(empty)) as session:
+        monkeypatch.setattr(module, "migrations", lambda: tuple(before))
+        migrate(session)
+        world = World(session)
+        first = [world.add(turned(0), hours) for hours in (0, 1)]
+        second = [world.add(turned(30), hours) for hours in (72, 73)]
+        world.cluster(match=1, attach=1, merge=1)
+        told = [world.story_of(members[0]) for members in (first, second)]
+        monkeypatch.undo()
+        assert [step.number for step in migrate(session)][:1] == [8]
+        rules = EventRules(0.6, timedelta(days=7), 0, 10)
+        assert Linker(session, rules, world.run_id()).run() == {"events": 1, "linked": 2}
+        assert sorted(world.sql("SELECT story_id FROM event_story")) == [(one,) for one in told]
+        world.check()

@@ -126,6 +126,72 @@ def test_neighbours_touch_only_the_windows_days(history):
     } == {f"article_vector_tiny_{day}" for day in ("20260304", "20260305")}
 
 
+@pytest.fixture(scope="module")
+def long_history(history):
+    """Three years of old stories beside a few of today, half of the old ones in events."""
+    run_id, article = history.run_id(), history.one("SELECT min(id) FROM article")
+    history.sql(
+        "INSERT INTO story (first_time, latest_time, size, languages, sources, headline_id, run_id) "
+        "SELECT %s - n * interval '3 hours', %s - n * interval '3 hours', 2, '{en}', 1, %s, %s "
+        "FROM generate_series(0, 8999) n",
+        START,
+        START,
+        article,
+        run_id,
+    )
+    vector = "[1,0,0,0,0,0,0,0]"
+    history.sql(
+        "INSERT INTO story_vector_tiny (story_id, first_time, latest_time, size, cohesion, languages, mean_norm, centroid) "
+        "SELECT id, first_time, latest_time, 2, 1, '{}', 1, %s FROM story",
+        vector,
+    )
+    history.sql(
+        "INSERT INTO event (first_time, latest_time, run_id) "
+        "SELECT %s - n * interval '6 hours', %s - n * interval '6 hours', %s FROM generate_series(0, 4499) n",
+        START,
+        START,
+        run_id,
+    )
+    history.sql(
+        "INSERT INTO event_story (story_id, event_id, placed_in, score, threshold, nearest_id, run_id) "
+        "SELECT id, 1 + id / 2 %% 4500, 1 + id / 2 %% 4500, 1, 1, id, %s FROM story WHERE id %% 2 = 0",
+        run_id,
+    )
+    history.sql("ANALYZE")
+    return history
+
+
+def linked(history: World) -> dict[str, dict]:
+    """What a pass over events asks for one changed story, statement by statement."""
+    today = history.one("SELECT id FROM story ORDER BY latest_time DESC LIMIT 1")
+    near = {"window": timedelta(days=7), "penalty": 0.05, "most": 51, "least": 2}
+    return {
+        "near_clusters": near | {"clusters": [-today]},
+        "clusters_of": {"story_ids": [today], "least": 2},
+        "refresh_events": {"story_ids": [today]},
+        "emptied_events": {"absorbed_ids": [today]},
+        "inherit_events": {"absorbed_ids": [today], "run_id": 1},
+        "changed_stories": {"most": 500},
+    }
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "near_clusters",
+        "clusters_of",
+        "refresh_events",
+        "emptied_events",
+        "inherit_events",
+        "changed_stories",
+    ],
+)
+def test_linking_a_story_reads_no_table_of_stories_or_events_whole(long_history, name):
+    plan = explain(long_history, name, linked(long_history)[name])
+    whole = {node.get("Relation Name") for node in plan if node["Node Type"] == "Seq Scan"}
+    assert not whole & {"story", "story_vector_tiny", "event", "event_story"}, whole
+
+
 def test_the_index_finds_what_an_exact_search_finds(history):
     values = neighbour_values(history)
 

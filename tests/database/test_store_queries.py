@@ -98,7 +98,9 @@ def test_every_definition_can_be_made_in_a_second_space(world):
     order = sorted(made, key=lambda name: (name.startswith("index"), name == "make_partition"))
     first, last = NOON, NOON + timedelta(days=1)
     for name in order:
-        session.define(name, dimension=4, partition="other_day", first=first, last=last)
+        session.define(
+            name, dimension=4, partition="other_day", first=first, last=last, trial="other_events"
+        )
     indexes = session.connection.execute(
         "SELECT count(*) FROM pg_indexes WHERE tablename = 'other_day'"
     ).fetchone()[0]

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
+from clustering.errors import SourceError
 from clustering.evaluation import evaluate_rows, format_evaluation
 from clustering.evaluation.events import FAR_HOURS, EventScore, event_score
 
@@ -72,3 +75,51 @@ def test_counts_are_those_of_a_double_loop(seed):
     assert (found.far_pairs, found.pairs) == (far, pairs)
     assert found.far_recall == pytest.approx(near / far)
     assert found.precision == pytest.approx(right / pairs)
+
+
+TRIED = [
+    row | {"event_ids": {"0.7": row["event_id"], "0.40": 5 if row["id"] != "d" else None}}
+    for row in OUTPUT
+]
+
+
+def test_the_curve_has_stories_alone_and_each_threshold_the_lowest_first():
+    curve = evaluate_rows(GOLD, TRIED).event_curve
+    assert [point.threshold for point in curve] == [None, 0.4, 0.7]
+    alone, low, high = (point.score for point in curve)
+    # Stories alone: c and d are in one, which is wrong. At .4: a, b and c, all far and right.
+    assert alone == EventScore(far_pairs=3, far_recall=0.0, pairs=1, precision=0.0)
+    assert low == EventScore(far_pairs=3, far_recall=1.0, pairs=3, precision=1.0)
+    assert high == evaluate_rows(GOLD, OUTPUT).events
+
+
+def test_an_output_that_tried_nothing_has_no_curve():
+    assert evaluate_rows(GOLD, OUTPUT).event_curve == ()
+    assert "stories alone" not in format_evaluation(evaluate_rows(GOLD, OUTPUT))
+
+
+def test_the_report_and_the_document_hold_the_whole_curve():
+    evaluation = evaluate_rows(GOLD, TRIED)
+    lines = {
+        line.split("  ")[1]: line
+        for line in format_evaluation(evaluation).splitlines()[1:]
+        if line.startswith("  ")
+    }
+    assert lines["at 0.4"].split()[-4:] == ["1.000", "3", "1.000", "3"]
+    assert lines["stories alone"].split()[-4:] == ["0.000", "3", "0.000", "1"]
+    points = evaluation.to_dict()["event_curve"]
+    assert [point["threshold"] for point in points] == [None, 0.4, 0.7]
+    assert json.loads(json.dumps(points)) == points
+
+
+def test_an_article_that_a_threshold_does_not_mention_is_in_its_story():
+    output = [{**row, "event_ids": {"0.4": 5}} if row["id"] in "ab" else row for row in OUTPUT]
+    (_, point) = evaluate_rows(GOLD, output).event_curve
+    assert point.score == evaluate_rows(GOLD, OUTPUT).events
+
+
+@pytest.mark.parametrize("wrong", [[1], "x", 3, {"high": 1}, {"0.5": 1.5}, {"0.5": True}])
+def test_events_of_no_threshold_are_refused_by_row(wrong):
+    output = [*OUTPUT[:1], OUTPUT[1] | {"event_ids": wrong}]
+    with pytest.raises(SourceError, match=r"assignments:2: (event_ids|0\.5) is"):
+        evaluate_rows(GOLD, output)
