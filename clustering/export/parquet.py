@@ -53,6 +53,8 @@ _ARTICLE = pa.struct(
         ("threshold", pa.float64()),
         ("nearest_id", pa.int64()),
         ("run_id", pa.int64()),
+        ("editor", pa.string()),
+        ("placed_at", _TIME),
         ("duplicates", pa.list_(_DUPLICATE)),
     ]
 )
@@ -62,6 +64,7 @@ _ABSORBED = pa.struct(
         ("score", pa.float64()),
         ("threshold", pa.float64()),
         ("run_id", pa.int64()),
+        ("editor", pa.string()),
     ]
 )
 SCHEMA = pa.schema(

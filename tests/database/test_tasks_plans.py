@@ -64,6 +64,14 @@ def fill(told: Told) -> None:
         "SELECT 'score', id, 'done', '{}', ROW(size, languages, headline_id, "
         "ARRAY(SELECT a.id FROM story a WHERE a.merged_into = s.id))::story_seen, now() FROM story s"
     )
+    told.sql(
+        "WITH e AS (INSERT INTO event (first_time, latest_time, run_id) VALUES (%s, %s, %s) RETURNING id, run_id) "
+        "INSERT INTO event_story (story_id, event_id, placed_in, score, threshold, nearest_id, run_id) "
+        "SELECT s.id, e.id, e.id, 1, 1, s.id, e.run_id FROM story s, e",
+        START,
+        START + timedelta(days=DAYS),
+        run_id,
+    )
     told.sql("INSERT INTO story_score SELECT id, 'score', random(), 'score' FROM story")
     told.sql("VACUUM ANALYZE")
 

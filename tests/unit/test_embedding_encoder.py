@@ -27,6 +27,14 @@ from clustering.errors import ModelError
 TEXTS = ["", " ", "storm", "a storm fi", "жаба storm " * 3, "storm", "abc " * 30, "\n", "z"]
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _in_float32():
+    """As on a machine without bfloat16 in hardware, so that vectors can be compared digit by digit."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(encoder, "has_fast_bfloat16", lambda: False)
+        yield
+
+
 @pytest.fixture(scope="session")
 def tiny_folder(tmp_path_factory):
     """A sentence-transformers folder of a BERT with two layers."""
@@ -37,7 +45,7 @@ def tiny_folder(tmp_path_factory):
     return place / "model"
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def tiny(tiny_folder):
     return encoder.open_encoder(str(tiny_folder), tiny_folder)
 
@@ -231,12 +239,15 @@ def test_bfloat16_stays_near_float32(tiny_folder, tiny):
     assert (vectors * tiny.encode(TEXTS)).sum(axis=1).min() > 0.998
 
 
-def test_precision_is_what_the_machine_does_in_hardware(tiny):
+@pytest.mark.parametrize("fast", [True, False])
+def test_precision_is_what_the_machine_does_in_hardware(tiny_folder, monkeypatch, fast):
     import torch
 
-    fast = torch.cuda.is_available() or encoder.has_fast_bfloat16()
-    expected = torch.bfloat16 if fast else torch.float32
-    assert next(tiny.model.parameters()).dtype == expected
+    monkeypatch.setattr(encoder, "has_fast_bfloat16", lambda: fast)
+    opened = encoder.open_encoder(str(tiny_folder), tiny_folder)
+    expected = torch.bfloat16 if fast or torch.cuda.is_available() else torch.float32
+    assert next(opened.model.parameters()).dtype == expected
+    assert (opened.batch_tokens == encoder.FLOAT32_BATCH_TOKENS) == (expected == torch.float32)
 
 
 def test_inputs_are_cut_at_the_cards_limit(tiny_folder):
