@@ -17,16 +17,14 @@ ORDER BY p.event_time, p.article_id;
 SELECT count(*) FROM story_article WHERE pass = 'pending' AND event_time <= %(as_of)s;
 
 -- story_candidates: the live stories nearest to each of some articles, with its mean cosine to their members
-SELECT
-    q.article_id, q.event_time, q.language, (1 - s.distance) * s.mean_norm AS similarity,
-    s.story_id, s.first_time, s.latest_time, s.size, s.cohesion, s.languages
+SELECT q.article_id, s.story_id, (1 - s.distance) * s.mean_norm AS similarity
 FROM (
-    SELECT v.article_id, v.event_time, v.aligned, split_part(a.language, '-', 1) AS language
-    FROM {article_vectors} v JOIN article a ON a.id = v.article_id
+    SELECT v.article_id, v.event_time, v.aligned
+    FROM {article_vectors} v
     WHERE v.article_id = ANY (%(article_ids)s) AND v.event_time BETWEEN %(first)s AND %(last)s
 ) q
 CROSS JOIN LATERAL (
-    SELECT c.*, c.centroid <=> q.aligned AS distance
+    SELECT c.story_id, c.mean_norm, c.centroid <=> q.aligned AS distance
     FROM {story_vectors} c
     WHERE c.latest_time >= q.event_time - %(gap)s::interval
       AND c.first_time BETWEEN q.event_time - %(age)s::interval AND q.event_time + %(gap)s::interval
@@ -34,18 +32,24 @@ CROSS JOIN LATERAL (
     LIMIT %(most)s
 ) s;
 
+-- story_shapes: what the passes need to know of some live stories
+SELECT story_id, first_time, latest_time, size, cohesion, languages FROM {story_vectors} WHERE story_id = ANY (%(story_ids)s);
+
+-- languages_of: the languages of some articles, without script or region
+SELECT id, split_part(language, '-', 1) FROM article WHERE id = ANY (%(article_ids)s);
+
 -- latest_processed: event time of the latest article that went through the passes
 SELECT event_time FROM story_article WHERE pass <> 'pending' ORDER BY event_time DESC LIMIT 1;
 
 -- article_neighbours: the articles of the window nearest to each of some articles
-SELECT q.article_id, q.event_time, n.article_id AS other_id, n.event_time AS other_time, 1 - n.distance AS similarity
+SELECT q.article_id, n.article_id AS other_id, 1 - n.distance AS similarity
 FROM (
-    SELECT v.article_id, v.event_time, v.aligned
+    SELECT v.article_id, v.aligned
     FROM {article_vectors} v
     WHERE v.article_id = ANY (%(article_ids)s) AND v.event_time BETWEEN %(first)s AND %(last)s
 ) q
 CROSS JOIN LATERAL (
-    SELECT o.article_id, o.event_time, o.aligned <=> q.aligned AS distance
+    SELECT o.article_id, o.aligned <=> q.aligned AS distance
     FROM {article_vectors} o
     WHERE o.event_time BETWEEN %(window_first)s AND %(window_last)s
     ORDER BY o.aligned <=> q.aligned
@@ -53,16 +57,14 @@ CROSS JOIN LATERAL (
 ) n
 WHERE n.article_id <> q.article_id;
 
--- loose_near: the articles of the window that are no members of a story and near some stories; least is a bound that no score passes
+-- loose_near: the articles of the window that are no members of a story, and the stories among some that can score enough: a story of less than the tightest cohesion gains by that
 SELECT
-    p.article_id, p.event_time, split_part(a.language, '-', 1) AS language,
-    (1 - (c.centroid <=> v.aligned)) * c.mean_norm AS similarity,
-    c.story_id, c.first_time, c.latest_time, c.size, c.cohesion, c.languages,
+    p.article_id, p.event_time, c.story_id, (1 - (c.centroid <=> v.aligned)) * c.mean_norm AS similarity,
     CASE WHEN p.pass = 'attach' THEN p.score END AS held_score
 FROM story_article p
-JOIN article a ON a.id = p.article_id
 JOIN {article_vectors} v ON v.article_id = p.article_id AND v.event_time = p.event_time
-JOIN {story_vectors} c ON (1 - (c.centroid <=> v.aligned)) * c.mean_norm >= %(least)s
+JOIN {story_vectors} c ON (1 - (c.centroid <=> v.aligned)) * c.mean_norm
+    >= %(least)s - %(penalty)s::double precision * greatest(0, %(tightest)s::double precision - c.cohesion)
 WHERE p.pass IN ('none', 'attach') AND c.story_id = ANY (%(story_ids)s)
   AND p.event_time BETWEEN %(window_first)s AND %(window_last)s
   AND v.event_time BETWEEN %(window_first)s AND %(window_last)s;
@@ -103,27 +105,26 @@ WITH n AS (
 )
 SELECT DISTINCT p.story_id FROM story_article p JOIN n USING (article_id) WHERE p.story_id IS NOT NULL;
 
--- add_story: make a story of its first articles; refresh_stories fills in the rest
+-- add_stories: make stories of their first articles, ids in the order given; refresh_stories fills in the rest
 INSERT INTO story (first_time, latest_time, size, languages, sources, headline_id, run_id)
-VALUES (%(first_time)s, %(latest_time)s, 0, ARRAY[]::text[], 0, %(headline_id)s, %(run_id)s)
+SELECT n.first_time, n.latest_time, 0, ARRAY[]::text[], 0, n.headline_id, %(run_id)s
+FROM unnest(%(first_times)s::timestamptz[], %(latest_times)s::timestamptz[], %(headline_ids)s::bigint[])
+    WITH ORDINALITY AS n (first_time, latest_time, headline_id, place)
+ORDER BY n.place
 RETURNING id;
 
--- nearest_stories: the live stories nearest to each of some stories
-SELECT
-    q.story_id AS a_id, q.first_time AS a_first, q.latest_time AS a_latest, q.size AS a_size, q.cohesion AS a_cohesion,
-    q.languages AS a_languages,
-    n.story_id AS b_id, n.first_time AS b_first, n.latest_time AS b_latest, n.size AS b_size, n.cohesion AS b_cohesion,
-    n.languages AS b_languages,
-    1 - n.distance AS similarity
+-- nearest_stories: the live stories nearest to each of some stories, of those that can score enough to merge: where both are of less than the tightest cohesion they gain by that
+SELECT q.story_id AS a_id, n.story_id AS b_id, 1 - n.distance AS similarity
 FROM {story_vectors} q
 CROSS JOIN LATERAL (
-    SELECT c.*, c.centroid <=> q.centroid AS distance
+    SELECT c.story_id, c.cohesion, c.centroid <=> q.centroid AS distance
     FROM {story_vectors} c
     WHERE c.latest_time >= %(live_from)s AND c.first_time <= %(live_to)s AND c.story_id <> q.story_id
     ORDER BY c.centroid <=> q.centroid
     LIMIT %(most)s
 ) n
-WHERE q.story_id = ANY (%(story_ids)s);
+WHERE q.story_id = ANY (%(story_ids)s)
+  AND 1 - n.distance >= %(least)s - %(penalty)s::double precision * greatest(0, %(tightest)s::double precision - greatest(q.cohesion, n.cohesion));
 
 -- merge_stories: record merges
 INSERT INTO story_merge (absorbed_id, survivor_id, score, threshold, run_id)

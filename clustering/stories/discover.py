@@ -37,22 +37,17 @@ class Loose(NamedTuple):
     language: str
 
 
-@dataclass(frozen=True, slots=True)
-class Neighbour:
+class Neighbour(NamedTuple):
     """Two articles near each other.
 
     Attributes:
         article_id: the article whose neighbours were looked for.
-        event_time: its time.
         other_id: its neighbour.
-        other_time: the neighbour's time.
         similarity: cosine of their aligned vectors.
     """
 
     article_id: int
-    event_time: datetime
     other_id: int
-    other_time: datetime
     similarity: float
 
 
@@ -119,20 +114,31 @@ def groups(
 
 
 def founders(
-    group: Sequence[int], story_id: int, links: Iterable[Edge], calibration: Calibration
+    found: Sequence[Sequence[int]],
+    story_ids: Sequence[int],
+    links: Iterable[Edge],
+    calibration: Calibration,
 ) -> list[Placement]:
-    """Return the placements of a new story's articles, each with its strongest link inside the story.
+    """Return the placements of new stories' articles, each with its strongest link inside its story.
 
     An article that average linkage holds in a group may have no link of its own there: its score
     is then None.
+
+    Args:
+        found: groups of article ids.
+        story_ids: the story that each group founds.
+        links: edges at or above `link`.
+        calibration: gives `link`.
     """
-    members = frozenset(group)
+    owner = {article: i for i, group in zip(story_ids, found, strict=True) for article in group}
     best: dict[int, tuple[float, int]] = {}
     for edge in links:
-        if edge.a in members and edge.b in members:
+        if edge.a in owner and owner[edge.a] == owner.get(edge.b):
             for own, other in ((edge.a, edge.b), (edge.b, edge.a)):
                 best[own] = max(best.get(own, (-2.0, 0)), (edge.score, -other))
-    return [_founder(article, story_id, best.get(article), calibration.link) for article in group]
+    return [
+        _founder(article, i, best.get(article), calibration.link) for article, i in owner.items()
+    ]
 
 
 def _founder(

@@ -120,10 +120,10 @@ class Editor:
     def _make_story(self, articles: Sequence[Placed]) -> int:
         own = [article.event_time for article in articles]
         made = self.session.value(
-            "add_story",
-            first_time=min(own),
-            latest_time=max(own),
-            headline_id=articles[0].id,
+            "add_stories",
+            first_times=[min(own)],
+            latest_times=[max(own)],
+            headline_ids=[articles[0].id],
             run_id=self.run_id,
         )
         return int(made)

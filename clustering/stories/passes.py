@@ -11,20 +11,20 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from clustering.stories.apart import NOTHING_APART, any_verdict, held_apart, stories_apart
 from clustering.stories.decisions import record_merges, record_placements
-from clustering.stories.discover import Loose, Neighbour, edges, founders, groups
-from clustering.stories.match import Candidate, placements, settled_matches
-from clustering.stories.merge import Merge, StoryPair, close_stories, merges
+from clustering.stories.discover import Loose, edges, founders, groups
+from clustering.stories.match import placements, settled_matches
+from clustering.stories.merge import close_stories, merges
+from clustering.stories.near import Near
 from clustering.stories.refresh import refresh, relist
-from clustering.stories.scoring import StoryShape
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from numpy.typing import NDArray
@@ -32,12 +32,11 @@ if TYPE_CHECKING:
     from clustering.store.session import Session
     from clustering.stories.apart import Apart
     from clustering.stories.calibration import Calibration
-    from clustering.stories.discover import Edge
-    from clustering.stories.match import Match
+    from clustering.stories.discover import Edge, Neighbour
+    from clustering.stories.match import Candidate, Match
+    from clustering.stories.merge import Merge, StoryPair
     from clustering.stories.placement import Placement
 
-# As published (3mins.news): enough for one round trip to pay, few enough to stay in memory.
-BATCH_ARTICLES = 200
 # Slices begin at whole multiples of their length from here, whatever arrives first.
 SLICE_ORIGIN = datetime(2000, 1, 1, tzinfo=UTC)
 INDEX_SETTINGS = {
@@ -97,6 +96,7 @@ class Passes:
         self._calibration = calibration
         self._run_id = run_id
         self._timed = timed
+        self._near = Near(session, calibration)
         self._judged = False  # whether anybody judged any two articles different
         self._listed: set[int] = set()  # stories that articles were attached to or taken from
         self._gap = timedelta(hours=calibration.story_gap_hours)
@@ -115,7 +115,7 @@ class Passes:
             window = self._window(batch)
             self._judged = any_verdict(self._session)
             with self._timed("match"):
-                near = list(self._neighbours(batch.times, window))
+                near = list(self._near.articles(batch.times, window))
                 changed = self._match(batch, near, counts)
             with self._timed("discover"):
                 changed |= self._discover(batch, near, counts)
@@ -137,23 +137,9 @@ class Passes:
         window_last = max(batch.last, min(processed, batch.last + self._gap))
         return {"window_first": batch.first - self._gap, "window_last": window_last}
 
-    def _neighbours(
-        self, times: Mapping[int, datetime], window: Mapping[str, datetime]
-    ) -> Iterator[Neighbour]:
-        for article_ids in _batches(times):
-            yield from self._session.records(
-                Neighbour,
-                "article_neighbours",
-                article_ids=article_ids,
-                first=min(times.values()),
-                last=max(times.values()),
-                most=self._calibration.neighbours + 1,
-                **window,
-            )
-
     def _match(self, batch: Slice, near: Sequence[Neighbour], counts: Counter[str]) -> set[int]:
         """Pass 1. Returns the ids of the stories that grew."""
-        best = self._best(list(self._candidates(batch)))
+        best = self._best(self._near.stories(batch.times, self._gap, self._age))
         nearest = self._nearest_members(near)
         decided = placements(batch.times, best, nearest, self._calibration)
         self._place(decided)
@@ -163,19 +149,6 @@ class Passes:
         apart = self._apart({candidate.article_id for candidate in candidates})
         return settled_matches(candidates, self._calibration, apart.stories, apart.articles)
 
-    def _candidates(self, batch: Slice) -> Iterator[Candidate]:
-        for article_ids in _batches(batch.times):
-            rows = self._session.rows(
-                "story_candidates",
-                article_ids=article_ids,
-                first=batch.first,
-                last=batch.last,
-                gap=self._gap,
-                age=self._age,
-                most=self._calibration.neighbours,
-            )
-            yield from map(_candidate, rows)
-
     def _gather(
         self, window: Mapping[str, datetime], changed: set[int], counts: Counter[str]
     ) -> set[int]:
@@ -184,30 +157,21 @@ class Passes:
         Matched once only, in their own hour, 1.4 % more of ntrex' articles end in no story, and
         B-cubed F1 is .957 instead of .962. Returns the ids of the stories that grew.
         """
-        rows = self._session.rows(
-            "loose_near", story_ids=sorted(changed), least=self._least_similarity, **window
-        )
-        best = self._best([_candidate(row) for row in rows])
+        loose = self._near.loose(changed, window)
+        best = self._best(loose.candidates)
         times = {
-            row.article_id: row.event_time
-            for row in rows
-            if row.article_id in best
-            and _is_better(best[row.article_id].score, row.held_score, self._calibration)
+            article: loose.times[article]
+            for article, match in best.items()
+            if _is_better(match.score, loose.held_scores[article], self._calibration)
         }
         if not times:
             return set()
-        nearest = self._nearest_members(list(self._neighbours(times, window)))
+        nearest = self._nearest_members(list(self._near.articles(times, window)))
         decided = placements(sorted(times), best, nearest, self._calibration)
         self._place(decided)
         grown = _joined(decided, counts)
         refresh(self._session, grown, self._calibration)
         return grown
-
-    @property
-    def _least_similarity(self) -> float:
-        """The similarity below which no article fits a story, however loosely that hangs."""
-        loosest = 1 + self._calibration.cohesion_prior
-        return self._calibration.attach - self._calibration.match_cohesion_penalty * loosest
 
     def _nearest_members(self, near: Sequence[Neighbour]) -> dict[tuple[int, int], int]:
         """Return the nearest neighbour of each article within each story."""
@@ -229,26 +193,26 @@ class Passes:
         apart = self._apart(loose).articles
         links = edges(near, loose, self._calibration, apart)
         found = groups(links, loose, self._similarities(loose), self._calibration, apart)
-        made = {self._make_story(group, links, loose) for group in found}
+        made = self._make_stories(found, links, loose) if found else []
         counts["stories"] += len(made)
         counts["discovered"] += sum(map(len, found))
-        return made
+        return set(made)
 
-    def _make_story(
-        self, group: Sequence[int], links: Sequence[Edge], loose: Mapping[int, Loose]
-    ) -> int:
-        own = [loose[article].event_time for article in group]
-        story_id = int(
-            self._session.value(
-                "add_story",
-                first_time=min(own),
-                latest_time=max(own),
-                headline_id=group[0],
-                run_id=self._run_id,
-            )
+    def _make_stories(
+        self, found: Sequence[Sequence[int]], links: Sequence[Edge], loose: Mapping[int, Loose]
+    ) -> list[int]:
+        """Make a story of each group; returns their ids, in the order of the groups."""
+        times = [[loose[article].event_time for article in group] for group in found]
+        made = self._session.rows(
+            "add_stories",
+            first_times=list(map(min, times)),
+            latest_times=list(map(max, times)),
+            headline_ids=[group[0] for group in found],
+            run_id=self._run_id,
         )
-        self._place(founders(group, story_id, links, self._calibration))
-        return story_id
+        stories = sorted(row.id for row in made)
+        self._place(founders(found, stories, links, self._calibration))
+        return stories
 
     def _similarities(
         self, loose: Mapping[int, Loose]
@@ -271,7 +235,9 @@ class Passes:
         """Pass 3, in rounds until nothing merges. Returns the number of merges."""
         total = 0
         while touched:
-            pairs = self._story_pairs(batch, touched)
+            pairs = self._near.pairs_of_stories(
+                touched, batch.first - self._gap, batch.last + self._gap
+            )
             found = merges(pairs, self._calibration, self._stories_apart(pairs))
             self._apply(found)
             total += len(found)
@@ -285,24 +251,6 @@ class Passes:
         if not self._judged:
             return set()
         return stories_apart(self._session, close_stories(pairs, self._calibration))
-
-    def _story_pairs(self, batch: Slice, touched: set[int]) -> list[StoryPair]:
-        """Return the nearest stories of those that changed, and of their nearest in turn."""
-        pairs = self._nearest_stories(batch, touched)
-        around = {pair.b.story_id for pair in pairs} - touched
-        return pairs + self._nearest_stories(batch, around)
-
-    def _nearest_stories(self, batch: Slice, story_ids: set[int]) -> list[StoryPair]:
-        rows = self._session.rows(
-            "nearest_stories",
-            story_ids=sorted(story_ids),
-            live_from=batch.first - self._gap,
-            live_to=batch.last + self._gap,
-            most=self._calibration.neighbours,
-        )
-        return [
-            StoryPair(StoryShape(*row[:6]), StoryShape(*row[6:12]), row.similarity) for row in rows
-        ]
 
     def _apply(self, found: Sequence[Merge]) -> None:
         if not found:
@@ -329,15 +277,3 @@ def _is_better(score: float, held: float | None, calibration: Calibration) -> bo
     if score >= calibration.match:
         return True
     return score >= calibration.attach and (held is None or score > held)
-
-
-def _candidate(row: Any) -> Candidate:  # noqa: ANN401 - a row has the columns of its statement
-    return Candidate(
-        row.article_id, row.event_time, row.language, row.similarity, StoryShape(*row[4:10])
-    )
-
-
-def _batches(article_ids: Iterable[int]) -> Iterator[list[int]]:
-    ids = list(article_ids)
-    for start in range(0, len(ids), BATCH_ARTICLES):
-        yield ids[start : start + BATCH_ARTICLES]

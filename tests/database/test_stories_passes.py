@@ -7,7 +7,8 @@ import psycopg
 import pytest
 from worlds import FAR_FUTURE, STEP, at, turned
 
-from clustering.stories.passes import BATCH_ARTICLES, count_pending, next_slice
+from clustering.stories.near import BATCH_ARTICLES
+from clustering.stories.passes import count_pending, next_slice
 
 
 def test_two_articles_that_nobody_placed_make_a_story(world):

@@ -23,7 +23,7 @@ CALIBRATION = PLAIN
 
 
 def near(a, b, similarity) -> Neighbour:
-    return Neighbour(a, START, b, START, similarity)
+    return Neighbour(a, b, similarity)
 
 
 def loose(hours_by_id, language="en") -> dict[int, Loose]:
@@ -163,7 +163,7 @@ def test_a_component_too_large_and_alike_throughout_is_not_lost():
 
 def test_founders_have_their_strongest_link_inside_the_story():
     links = [Edge(1, 2, 0.6), Edge(1, 3, 0.8), Edge(2, 9, 0.99)]
-    assert founders([1, 2, 3], 70, links, CALIBRATION) == [
+    assert founders([[1, 2, 3]], [70], links, CALIBRATION) == [
         Placement(1, 70, "discover", 0.8, 0.5, 3),
         Placement(2, 70, "discover", 0.6, 0.5, 1),
         Placement(3, 70, "discover", 0.8, 0.5, 1),
@@ -171,10 +171,21 @@ def test_founders_have_their_strongest_link_inside_the_story():
 
 
 def test_a_founder_without_a_link_of_its_own_has_no_score():
-    placed = founders([1, 2, 4], 70, [Edge(1, 2, 0.6)], CALIBRATION)
+    placed = founders([[1, 2, 4]], [70], [Edge(1, 2, 0.6)], CALIBRATION)
     assert placed[2] == Placement(4, 70, "discover", None, 0.5, None)
 
 
 def test_among_equal_links_the_lowest_id_is_named():
     links = [Edge(1, 4, 0.6), Edge(2, 4, 0.6), Edge(3, 4, 0.6)]
-    assert founders([1, 2, 3, 4], 70, links, CALIBRATION)[3].nearest_id == 1
+    assert founders([[1, 2, 3, 4]], [70], links, CALIBRATION)[3].nearest_id == 1
+
+
+def test_a_link_between_two_new_stories_counts_for_neither():
+    links = [Edge(1, 2, 0.6), Edge(2, 3, 0.9), Edge(3, 4, 0.7)]
+    placed = founders([[1, 2], [3, 4]], [70, 71], links, CALIBRATION)
+    assert [(p.story_id, p.score, p.nearest_id) for p in placed] == [
+        (70, 0.6, 2),
+        (70, 0.6, 1),
+        (71, 0.7, 4),
+        (71, 0.7, 3),
+    ]
