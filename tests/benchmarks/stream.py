@@ -10,12 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from pgvector import HalfVector
 
-from clustering.embedding.space import Space, make_partitions
+from clustering.embedding.space import bind_space, make_partitions, use_space
+from clustering.engine.model import Model
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,7 +29,8 @@ if TYPE_CHECKING:
 A_DAY = 11_000
 DIMENSION = 384
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
-SPACE = Space("bench", "multilingual-e5-small", "1", DIMENSION, "", "made up", "none")
+# The default model's own, so that the engine clusters in it as in any database.
+SPACE = Model(None, Path()).space()
 LANGUAGES = ("en", "ja", "ar", "pt", "bn", "de")
 _TOPICS = 300
 _STORY_NEAR_TOPIC = 0.55
@@ -106,19 +109,25 @@ def _near(
     return mixed / np.linalg.norm(mixed, axis=1, keepdims=True)
 
 
+def use(session: Session) -> None:
+    """Make the space in a migrated database."""
+    use_space(session, SPACE)
+
+
 @dataclass
 class Writer:
     """Puts batches into a database with COPY, as the encoder would have.
 
     Attributes:
-        session: bound to `SPACE`.
+        session: of a database that has `SPACE`.
     """
 
     session: Session
 
     def __post_init__(self) -> None:
+        bind_space(self.session, SPACE)
         connection = self.session.connection
-        connection.execute("INSERT INTO feed (address) VALUES ('bench')")
+        connection.execute("INSERT INTO feed (address) VALUES ('bench') ON CONFLICT DO NOTHING")
         self.run_id = connection.execute(
             "INSERT INTO run (command, started_at, settings) VALUES ('bench', now(), '{}') RETURNING id"
         ).fetchone()[0]
@@ -139,8 +148,8 @@ class Writer:
         self.session.execute("queue_for_clustering", article_ids=ids, event_times=batch.times)
         return ids
 
-    def settle(self, batch: Batch) -> None:
-        """Store articles as an older history: each story known as a whole, with its centroid."""
+    def settle(self, batch: Batch) -> list[int]:
+        """Store articles as an older history, each story known as a whole with its centroid; returns their ids."""
         ids = self.write(batch)
         order = np.argsort(batch.stories, kind="stable")
         edges = np.flatnonzero(np.diff(batch.stories[order])) + 1
@@ -152,6 +161,7 @@ class Writer:
             owners = [s for s, group in zip(stories, groups, strict=True) for _ in group]
             self._place(placed, owners)
             self._centroids(batch, stories, groups)
+        return ids
 
     def _articles(self, batch: Batch) -> list[int]:
         connection = self.session.connection
