@@ -29,9 +29,11 @@ class Settings:
         model: name of a card in `models/`, a hub name, or the path of a model folder; None means the
             model that the database's articles are encoded with, and the default one in a fresh database.
         calibration: path of a calibration file; None means the model's own.
+        read_only: the database is only read, and may be a replica: nothing is migrated.
     """
 
     database: str | None = field(default_factory=lambda: os.environ.get("STORIES_DATABASE") or None)
     home: Path = field(default_factory=default_home)
     model: str | None = None
     calibration: Path | None = None
+    read_only: bool = False

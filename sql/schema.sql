@@ -27,6 +27,9 @@ CREATE EXTENSION IF NOT EXISTS vector;
 -- try_run_lock: take the lock of the one running run, until the end of the transaction
 SELECT pg_try_advisory_xact_lock(hashtextextended('story-clustering run', 0));
 
+-- is_replica: whether the server replays another's changes and cannot be written
+SELECT pg_is_in_recovery();
+
 -- has_database: whether the server has a database
 SELECT EXISTS (SELECT FROM pg_database WHERE datname = %(name)s);
 

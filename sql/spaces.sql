@@ -101,6 +101,23 @@ SELECT n.name FROM unnest(%(names)s::text[]) AS n (name) WHERE to_regclass(quote
 -- make_partition: one day's partition
 CREATE TABLE IF NOT EXISTS {partition} PARTITION OF {article_vectors} FOR VALUES FROM ({first}) TO ({last});
 
+-- day_partitions: the days of a space and what each takes on the disk
+SELECT c.relname AS name, pg_total_relation_size(c.oid) AS size_bytes
+FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
+WHERE i.inhparent = to_regclass(quote_ident(%(article_table)s::text))
+ORDER BY c.relname;
+
+-- detach_partition: take a day out of a space
+ALTER TABLE {article_vectors} DETACH PARTITION {partition};
+
+-- drop_partition: free what a detached day takes
+DROP TABLE {partition};
+
+-- lost_vectors: how many articles went through the passes and have no vector any more, of some articles and the members of some stories
+SELECT count(*) FROM story_article p
+WHERE (p.article_id = ANY (%(article_ids)s) OR p.story_id = ANY (%(story_ids)s))
+  AND NOT EXISTS (SELECT FROM {article_vectors} v WHERE v.article_id = p.article_id AND v.event_time = p.event_time);
+
 -- drop_old_vectors: remove the vectors of articles that are encoded again
 DELETE FROM {article_vectors} v
 USING unnest(%(article_ids)s::bigint[], %(event_times)s::timestamptz[]) AS n (article_id, event_time)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from clustering.cli.options import BY, database_options, open_engine
+from clustering.cli.options import BY, database_options, open_engine, reading_options
 from clustering.cli.output import one_line, print_json
 from clustering.cli.parameters import Moment
 
@@ -66,7 +66,7 @@ def duplicates() -> None:
 @_filters
 @click.option("--undone", is_flag=True, help="Links that were taken back, instead.")
 @_LIMIT
-@database_options
+@reading_options
 def list_duplicates(
     settings: Settings, *, wanted: LinkFilter, undone: bool, limit: int, as_json: bool
 ) -> None:
@@ -114,7 +114,7 @@ def review() -> None:
 @review.command(name="list")
 @click.option("--decided", is_flag=True, help="Pairs that somebody decided, instead.")
 @_LIMIT
-@database_options
+@reading_options
 def list_review(settings: Settings, *, decided: bool, limit: int, as_json: bool) -> None:
     """List pairs of articles with like titles, the latest first."""
     with open_engine(settings) as engine:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from clustering.cli.options import database_options, open_engine
+from clustering.cli.options import open_engine, reading_options
 from clustering.cli.output import one_line, print_json, print_table
 from clustering.cli.parameters import Moment
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 @click.option(
     "--limit", type=click.IntRange(1), default=50, show_default=True, help="At most so many."
 )
-@database_options
+@reading_options
 def events(  # noqa: PLR0913 - one keyword for each option
     settings: Settings,
     *,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from clustering.cli.options import database_options, open_engine
+from clustering.cli.options import database_options, open_engine, reading_options
 from clustering.cli.output import one_line, print_json, print_table
 from clustering.cli.parameters import Span
 
@@ -24,7 +24,7 @@ def feeds() -> None:
 
 
 @feeds.command(name="list")
-@database_options
+@reading_options
 def list_feeds(settings: Settings, *, as_json: bool) -> None:
     """List feeds with their settings."""
     with open_engine(settings) as engine:

@@ -18,7 +18,7 @@ from clustering.cli.editing import merge, move, split, undo
 from clustering.cli.evaluation import evaluate_command, replay_command
 from clustering.cli.events import events
 from clustering.cli.feeds import feeds
-from clustering.cli.pipeline import cluster, demo, ingest, run
+from clustering.cli.pipeline import cluster, demo, encode, ingest, run
 from clustering.cli.spaces import space
 from clustering.cli.stories import list_command, show, stats
 from clustering.cli.tasks import export, tail, tasks
@@ -50,6 +50,7 @@ for _command in (
     demo,
     run,
     ingest,
+    encode,
     cluster,
     list_command,
     show,

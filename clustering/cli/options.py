@@ -30,6 +30,13 @@ HOME = click.option(
     default=default_home,
     help="Folder of the embedded database and of models.  [env var: STORIES_HOME]",
 )
+_READ_FROM = click.option(
+    "--read-from",
+    metavar="DSN",
+    envvar="STORIES_READ_FROM",
+    show_envvar=True,
+    help="Replica to read from instead; nothing is migrated there.",
+)
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 _MODEL = click.option(
     "--model",
@@ -58,6 +65,16 @@ def database_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return _DATABASE(HOME(_JSON(_with_settings(command))))
 
 
+def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of a command that only reads; it gets them as `settings`."""
+    return _DATABASE(_READ_FROM(HOME(_JSON(_with_settings(command)))))
+
+
+def model_reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of a command that only reads, and thresholds too; it gets them as `settings`."""
+    return _READ_FROM(model_options(command))
+
+
 def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options of a command that also encodes or clusters; it gets them as `settings`."""
     return _DATABASE(HOME(_JSON(_MODEL(_CALIBRATION(_with_settings(command))))))
@@ -77,6 +94,8 @@ def _with_settings(command: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(command)
     def call(**values: object) -> object:
         given: dict[str, Any] = {name: values.pop(name) for name in names if name in values}
+        if replica := values.pop("read_from", None):
+            given |= {"database": replica, "read_only": True}
         return command(settings=Settings(**given), **values)
 
     return call

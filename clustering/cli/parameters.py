@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 
 import click
 
-_SPAN = re.compile(r"(\d+)([mhd])")
-_UNITS = {"m": "minutes", "h": "hours", "d": "days"}
+_SPAN = re.compile(r"(\d+)([smhd])")
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 
 class Span(click.ParamType[timedelta]):

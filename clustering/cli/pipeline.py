@@ -1,4 +1,4 @@
-"""Commands that do the work: ingest, cluster, run, demo."""
+"""Commands that do the work: ingest, encode, cluster, run, demo."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 import click
 
 from clustering.cli.options import database_options, model_options, open_engine
-from clustering.cli.output import print_report, print_stories
-from clustering.cli.parameters import Moment
+from clustering.cli.output import print_json, print_report, print_stories
+from clustering.cli.parameters import Moment, Span
 
 if TYPE_CHECKING:
-    from datetime import datetime
+    from datetime import datetime, timedelta
 
     from clustering.settings import Settings
 
@@ -32,6 +32,29 @@ def ingest(settings: Settings, *, sources: tuple[str, ...], as_json: bool) -> in
     """
     with open_engine(settings) as engine:
         return print_report(engine.ingest_sources(sources), as_json=as_json)
+
+
+@click.command()
+@click.option(
+    "--workers",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    help="Processes on this machine, each on its share of the cores.",
+)
+@click.option("--poll", type=Span(), help="Wait so long for new articles instead of ending (10s).")
+@model_options
+def encode(settings: Settings, *, workers: int, poll: timedelta | None, as_json: bool) -> None:
+    """Encode what waits, for the next run to find it done.
+
+    Works beside runs and beside itself, on any number of machines; the stories are the same.
+    """
+    with open_engine(settings) as engine:
+        done = engine.encode(workers=workers, poll=poll)
+    if as_json:
+        print_json({"encoded": done})
+    else:
+        click.echo(f"encoded {done} articles")
 
 
 @click.command()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from clustering.cli.options import database_options, model_options, open_engine
+from clustering.cli.options import database_options, model_options, open_engine, reading_options
 from clustering.cli.output import print_json, print_report, print_table
 from clustering.cli.parameters import Moment
 
@@ -28,7 +28,7 @@ def space() -> None:
 
 
 @space.command(name="list")
-@database_options
+@reading_options
 def list_spaces(settings: Settings, *, as_json: bool) -> None:
     """List the spaces of the database, and how full each is."""
     with open_engine(settings) as engine:

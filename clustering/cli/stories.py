@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from clustering.cli.options import database_options, open_engine
+from clustering.cli.options import open_engine, reading_options
 from clustering.cli.output import one_line, print_json, print_stories, print_story, print_table
 from clustering.cli.parameters import Moment
 
@@ -35,7 +35,7 @@ _FLAGS = ("stage", "flags", "same", "different")
     "--limit", type=click.IntRange(1), default=50, show_default=True, help="At most so many."
 )
 @click.option("--sort", metavar="SCORE", help="The highest by a task's score first.")
-@database_options
+@reading_options
 def list_command(  # noqa: PLR0913 - one keyword for each option
     settings: Settings,
     *,
@@ -63,7 +63,7 @@ def list_command(  # noqa: PLR0913 - one keyword for each option
 
 @click.command()
 @click.argument("story_id", type=int, metavar="ID")
-@database_options
+@reading_options
 def show(settings: Settings, *, story_id: int, as_json: bool) -> None:
     """Show a story with its articles and why each is there."""
     with open_engine(settings) as engine:
@@ -78,7 +78,7 @@ def show(settings: Settings, *, story_id: int, as_json: bool) -> None:
 
 @click.command()
 @click.option("--days", type=click.IntRange(1), default=7, show_default=True, help="How far back.")
-@database_options
+@reading_options
 def stats(settings: Settings, *, days: int, as_json: bool) -> None:
     """Count links and placements by stage, pass and score, by day.
 

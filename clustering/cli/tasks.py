@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from clustering.cli.options import database_options, open_engine
+from clustering.cli.options import database_options, open_engine, reading_options
 from clustering.cli.output import one_line, print_json, print_table
 from clustering.cli.parameters import Moment
 
@@ -33,7 +33,7 @@ def tasks() -> None:
 @click.option(
     "--limit", type=click.IntRange(1), default=50, show_default=True, help="At most so many."
 )
-@database_options
+@reading_options
 def list_tasks(
     settings: Settings, *, name: str | None, state: str | None, limit: int, as_json: bool
 ) -> None:
@@ -77,7 +77,7 @@ def retry(settings: Settings, *, name: str, story_ids: tuple[int, ...], as_json:
     show_default=True,
     help="How often to ask behind a pooler, where the server cannot tell.",
 )
-@database_options
+@reading_options
 def tail(
     settings: Settings, *, after: int | None, follow: bool, poll_seconds: float, as_json: bool
 ) -> None:
@@ -109,7 +109,7 @@ def tail(
 @click.option(
     "--min-size", type=click.IntRange(1), default=2, show_default=True, help="Least articles."
 )
-@database_options
+@reading_options
 def export(  # noqa: PLR0913 - one keyword for each option
     settings: Settings,
     *,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from clustering.cli.options import model_options, open_engine
+from clustering.cli.options import model_reading_options, open_engine
 from clustering.cli.output import one_line, print_json, print_table
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("article_id", type=int, metavar="ARTICLE")
 @click.argument("story_id", type=int, required=False, metavar="[STORY]")
-@model_options
+@model_reading_options
 def why(settings: Settings, *, article_id: int, story_id: int | None, as_json: bool) -> None:
     """Tell why an article is in its story and in no other.
 

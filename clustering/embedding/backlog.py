@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from pgvector import HalfVector
 
@@ -13,7 +14,9 @@ from clustering.embedding.domain import (
     realign,
     store_domain_mean,
 )
-from clustering.embedding.space import make_partitions
+from clustering.embedding.partitions import make_partitions
+from clustering.embedding.sharing import RUN, Sharing
+from clustering.errors import StoriesError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -23,19 +26,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from clustering.embedding.domain import Centre
+    from clustering.embedding.sharing import Encode
     from clustering.store.session import Session
 
 # A chunk is what a kill can lose and what is sorted by length at once: ten seconds on two cores.
 CHUNK_ARTICLES = 1024
 _COLUMN_TYPES = ("int8", "timestamptz", "int4", "halfvec", "halfvec")
-
-
-class Encode(Protocol):
-    """Turns the texts of articles into raw vectors."""
-
-    def __call__(self, titles: Sequence[str], ledes: Sequence[str]) -> NDArray[np.float32]:
-        """Return unit vectors of shape (n, dimension), float32."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,20 +58,38 @@ class Backlog:
         """Encode every waiting article and queue it for clustering; returns their number.
 
         Each chunk is one transaction, so that a process killed at any moment loses at most one.
+        Workers (`sharing`) may have encoded some of it already, or do so meanwhile.
 
         Args:
             as_of: articles of later event times wait.
             now: live articles that were encoded in this hour of the clock wait too.
             advance: called with the number of articles after each chunk.
         """
+        sharing = Sharing(self.session, self.encode, RUN)
+        try:
+            total = self._clear(sharing, as_of, now, advance)
+        except BaseException:
+            with suppress(
+                StoriesError
+            ):  # a broken connection lets go of nothing: the next run does
+                sharing.release()
+            raise
+        sharing.forget_stale()
+        return total
+
+    def _clear(
+        self, sharing: Sharing, as_of: datetime, now: datetime, advance: Callable[[int], None]
+    ) -> int:
         total = 0
         while rows := self.session.rows(
             "articles_due", as_of=as_of, now=now, lede_chars=self.lede_chars, most=CHUNK_ARTICLES
         ):
-            raw = self.encode([row.title for row in rows], [row.lede for row in rows])
+            ids = [row.id for row in rows]
+            raw = sharing.gather(rows)
             with self.session.transaction():
                 self._store(rows, raw)
-                self.session.execute("note_encoding", article_ids=[row.id for row in rows], now=now)
+                self.session.execute("note_encoding", article_ids=ids, now=now)
+                sharing.end(ids)
             total += len(rows)
             advance(len(rows))
         return total

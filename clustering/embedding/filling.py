@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from clustering.embedding.backlog import Encode
     from clustering.embedding.domain import Centre
+    from clustering.embedding.sharing import Encode
     from clustering.embedding.space import Space
     from clustering.store.session import Session
 

@@ -5,14 +5,11 @@ from __future__ import annotations
 import hashlib
 import re
 from dataclasses import asdict, dataclass, replace
-from datetime import UTC, datetime, time, timedelta
 from typing import TYPE_CHECKING
 
 from clustering.errors import ModelError, NotFoundError, SpaceError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from clustering.embedding.corpus import Learned
     from clustering.store.session import Session
 
@@ -133,17 +130,6 @@ def bind_space(session: Session, space: Space) -> None:
     """Let a session work on the vectors of one space and on no other's."""
     _bind(session, space)
     session.register_vectors()
-
-
-def make_partitions(session: Session, event_times: Iterable[datetime]) -> None:
-    """Make the day partitions that some times (UTC) fall into, where they are missing."""
-    parent = session.part("article_vectors")
-    days = {moment.astimezone(UTC).date() for moment in event_times}
-    by_name = {f"{parent}_{day:%Y%m%d}": day for day in sorted(days)}
-    for (name,) in session.rows("missing_partitions", names=list(by_name)):
-        first = datetime.combine(by_name[name], time(), UTC)
-        last = first + timedelta(days=1)
-        session.define("make_partition", partition=name, first=first, last=last)
 
 
 def make_space(

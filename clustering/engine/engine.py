@@ -9,10 +9,12 @@ from clustering.embedding.space import use_space
 from clustering.engine.clustering import DEFAULT_STEP, encode, place
 from clustering.engine.duplicates import Duplicates
 from clustering.engine.editing import Editing
+from clustering.engine.encoding import Encoding
 from clustering.engine.events import Events
 from clustering.engine.exporting import Exporting
 from clustering.engine.feeds import Feeds
 from clustering.engine.intake import take_in
+from clustering.engine.pruning import Pruning
 from clustering.engine.reading import Reading
 from clustering.engine.replay import Player, moment
 from clustering.engine.spaces import Spaces
@@ -29,7 +31,9 @@ if TYPE_CHECKING:
 _END_OF_TIME = datetime(9999, 1, 1, tzinfo=UTC)
 
 
-class Engine(Reading, Events, Spaces, Feeds, Duplicates, Editing, Tasking, Exporting):
+class Engine(
+    Reading, Events, Encoding, Spaces, Pruning, Feeds, Duplicates, Editing, Tasking, Exporting
+):
     """Turns articles into stories in one database. Made by `Engine.open`; use it in a `with` block."""
 
     def ingest(

@@ -77,7 +77,7 @@ class Opened:
         given = {"database": database, "model": model, "home": home, "calibration": calibration}
         named = {name: value for name, value in given.items() if value is not None}
         chosen = replace(settings or Settings(), **named)  # type: ignore[arg-type] # each its own
-        opened = Database(chosen.database, chosen.home, warnings.warn)
+        opened = Database(chosen.database, chosen.home, warnings.warn, read_only=chosen.read_only)
         return cls(opened, chosen, progress or Silent())
 
     def __enter__(self) -> Self:

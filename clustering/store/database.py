@@ -12,7 +12,7 @@ from psycopg.conninfo import make_conninfo
 from psycopg.errors import DuplicateDatabase, UniqueViolation
 
 from clustering.store.embedded import EmbeddedServer
-from clustering.store.migrations import migrate, pgvector_warning
+from clustering.store.migrations import migrate, pgvector_warning, require_migrated
 from clustering.store.session import Session
 
 if TYPE_CHECKING:
@@ -32,17 +32,23 @@ class Database:
             embedded one, which is made when missing; None for the embedded server's usual one.
         home: folder of the embedded server.
         warn: called with what is wrong but works.
+        read_only: it is only read, and may be a replica: the schema has to be up to date there.
 
     Raises:
         DatabaseError: the server cannot be started, reached or used; says why and what to do.
     """
 
-    def __init__(self, name: str | None, home: Path, warn: Callable[[str], None]) -> None:
+    def __init__(
+        self, name: str | None, home: Path, warn: Callable[[str], None], *, read_only: bool = False
+    ) -> None:
         with ExitStack() as opened:
             self.dsn = dsn_of(name, home, opened)
             self.session = Session(self.dsn)
             opened.callback(self.session.close)
-            migrate(self.session)
+            if read_only:
+                require_migrated(self.session)
+            else:
+                migrate(self.session)
             self._opened = opened.pop_all()
         if warning := pgvector_warning(self.session):
             warn(warning)

@@ -61,16 +61,24 @@ def migrate(session: Session) -> list[Migration]:
         PgvectorTooOld: its pgvector is older than 0.8.0.
         DatabaseError: the server is older than 15, or the schema is newer than this program.
     """
-    version = schema_version(session)
-    if version > len(migrations()):
-        raise DatabaseError(
-            f"the database has schema {version}, this program knows up to {len(migrations())}; "
-            "upgrade story-clustering"
-        )
-    if version == len(migrations()):
+    if _known_version(session) == len(migrations()):
         return []
     _require_server(session)
     return [step for step in migrations() if _apply(session, step)]
+
+
+def require_migrated(session: Session) -> None:
+    """Make sure that a database which is only read, such as a replica, has this program's schema.
+
+    Raises:
+        DatabaseError: its schema is older or newer.
+    """
+    version = _known_version(session)
+    if version < len(migrations()):
+        raise DatabaseError(
+            f"the database to read from has schema {version}, this program needs {len(migrations())}; "
+            "run `stories init` on the one that it follows, and let it catch up"
+        )
 
 
 def schema_version(session: Session) -> int:
@@ -78,6 +86,16 @@ def schema_version(session: Session) -> int:
     if session.value("has_migration_table"):
         return int(session.value("last_migration"))
     return 0
+
+
+def _known_version(session: Session) -> int:
+    version = schema_version(session)
+    if version > len(migrations()):
+        raise DatabaseError(
+            f"the database has schema {version}, this program knows up to {len(migrations())}; "
+            "upgrade story-clustering"
+        )
+    return version
 
 
 def pgvector_warning(session: Session) -> str | None:

@@ -203,6 +203,7 @@ def settle(
     live = [row.id for row in session.rows("live_among", story_ids=wanted)]
     if not live:
         return
+    require_vectors(session, story_ids=live)
     loose = [row.article_id for row in session.rows("without_members", story_ids=live)]
     if loose:
         free = [Placement(article, None, "pending", None, None, None) for article in loose]
@@ -210,6 +211,23 @@ def settle(
     session.execute("drop_centroids", absorbed_id=live)
     refresh(session, live, calibration)
     session.execute("recount_stories", story_ids=live)
+
+
+def require_vectors(
+    session: Session, *, article_ids: Sequence[int] = (), story_ids: Sequence[int] = ()
+) -> None:
+    """Make sure that articles, and those of stories, can be placed anew.
+
+    Raises:
+        InvalidInput: vectors of some were pruned.
+    """
+    lost = session.value("lost_vectors", article_ids=list(article_ids), story_ids=list(story_ids))
+    if lost:
+        raise InvalidInput(
+            f"the vectors of {lost} articles that this touches were pruned, so that it can no longer be "
+            "done; keep more with `stories db prune --keep`, or bring them back with "
+            "`stories space backfill NAME`"
+        )
 
 
 def _pair(a: int, b: int) -> tuple[int, int]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from clustering.stories.editing import settle
+from clustering.stories.editing import require_vectors, settle
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -105,10 +105,14 @@ def take_back(
         gone: what is taken back.
         undo_run_id: run that takes it back.
         calibration: says how many members a centroid averages.
+
+    Raises:
+        InvalidInput: vectors of some articles were pruned.
     """
     if not gone.decisions:  # and perhaps no space that a centroid could be in
         return
     articles = gone.articles
+    require_vectors(session, article_ids=articles)
     family = [row.id for row in session.rows("story_families", story_ids=gone.stories)]
     both = {"article_ids": articles, "run_id": gone.run_id}
     session.execute("keep_undone_placements", **both, undo_run_id=undo_run_id)

@@ -92,18 +92,21 @@ def follow(
             wait()
 
 
-def is_direct(session: Session) -> bool:
-    """Return whether no pooler stands between: one gives its clients process ids of its own.
+def deafness(session: Session) -> str | None:
+    """Return why the server cannot tell of changes over this connection, or None where it can.
 
-    LISTEN succeeds behind a pooler in transaction mode too, and nothing is ever told.
+    LISTEN succeeds behind a pooler in transaction mode too, and nothing is ever told: a pooler is known
+    by the process ids of its own that it gives its clients. A replica refuses LISTEN.
     """
-    return bool(session.connection.info.backend_pid == session.value("backend_pid"))
+    if session.connection.info.backend_pid != session.value("backend_pid"):
+        return "a pooler stands before the database"
+    return "the database is a replica" if session.value("is_replica") else None
 
 
 def _wait(ear: Session, poll_seconds: float, warn: Callable[[str], None]) -> Callable[[], None]:
     """Return what waits until there may be changes."""
-    if not is_direct(ear):
-        warn(f"a pooler stands before the database: asking every {poll_seconds:g} s for changes")
+    if why := deafness(ear):
+        warn(f"{why}: asking every {poll_seconds:g} s for changes")
         return lambda: time.sleep(poll_seconds)
     ear.execute("listen_for_changes")
     return lambda: _await_notification(ear)

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from pgvector import HalfVector
 
-from clustering.embedding.space import bind_space, make_partitions, use_space
+from clustering.embedding.partitions import make_partitions
+from clustering.embedding.space import bind_space, use_space
 from clustering.engine.model import Model
 
 if TYPE_CHECKING:

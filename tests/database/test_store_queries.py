@@ -45,7 +45,7 @@ BY_NAME = {
     **dict.fromkeys(("task", "error", "state", "score"), "x"),
 }
 PLANNED = ("SELECT", "INSERT", "UPDATE", "DELETE", "WITH")
-DEFINITIONS = ("CREATE", "DROP", "COPY", "LISTEN", "SET")
+DEFINITIONS = ("ALTER", "CREATE", "DROP", "COPY", "LISTEN", "SET")
 
 
 def code(text: str) -> str:

@@ -15,7 +15,7 @@ from worlds import turned
 from clustering.errors import DatabaseUnreachable
 from clustering.store.session import Session
 from clustering.tasks import changes as module
-from clustering.tasks.changes import changes_after, follow, is_direct, latest_change
+from clustering.tasks.changes import changes_after, deafness, follow, latest_change
 from clustering.tasks.leases import Wanted, complete, lease_tasks
 
 
@@ -177,8 +177,8 @@ def test_behind_a_pooler_it_asks_and_says_so(told, homes):
     folder.mkdir()
     with pooled(told.session.dsn, folder) as dsn:
         with closing(Session(dsn)) as session:
-            assert not is_direct(session)
-        assert is_direct(told.session)
+            assert deafness(session) == "a pooler stands before the database"
+        assert deafness(told.session) is None
         listener = Listener(dsn, 0, poll_seconds=0.2)
         time.sleep(0.5)
         story = told.story()

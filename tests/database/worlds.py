@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 from pgvector import HalfVector
 
-from clustering.embedding.space import Space, make_partitions, use_space
+from clustering.embedding.partitions import make_partitions
+from clustering.embedding.space import Space, use_space
 from clustering.stories.calibration import Calibration
 from clustering.stories.passes import Passes, next_slice
 

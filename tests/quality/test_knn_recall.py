@@ -10,7 +10,8 @@ import pytest
 from pgvector import HalfVector
 
 from clustering.embedding.align import load_alignment
-from clustering.embedding.space import Space, make_partitions, use_space
+from clustering.embedding.partitions import make_partitions
+from clustering.embedding.space import Space, use_space
 from clustering.stories.passes import INDEX_SETTINGS
 
 ARTICLES, QUERIES, NEIGHBOURS = 1500, 150, 10
