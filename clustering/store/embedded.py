@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 _MAX_SOCKET_FOLDER_BYTES = 103 - len("/.s.PGSQL.5432")
 _START_SECONDS = 120
 _SYSTEM_USER = "pgserver"
+_ACCOUNT_SECONDS = 10
 # Two cores and a few hundred MB are what an hourly job has; fsync stays on.
 _OPTIONS = (
     "listen_addresses=",
@@ -261,12 +262,23 @@ def _system_user() -> str | None:
     """Return the account to run the server as, made when missing: PostgreSQL refuses to run as root."""
     if os.geteuid() != 0:
         return None
-    try:
-        pwd.getpwnam(_SYSTEM_USER)
-    except KeyError:
+    deadline = time.monotonic() + _ACCOUNT_SECONDS
+    while not _has_account(_SYSTEM_USER):
         useradd = ["useradd", "--system", "--shell", "/usr/sbin/nologin", _SYSTEM_USER]
-        subprocess.run(useradd, check=True, capture_output=True)  # noqa: S603 - constant arguments
+        made = subprocess.run(useradd, check=False, capture_output=True, text=True)  # noqa: S603 - constant arguments
+        if made.returncode and time.monotonic() > deadline:
+            raise _refused(f"no account {_SYSTEM_USER} can be made: {made.stderr.strip()}")
+        if made.returncode:  # another process makes it, and holds the lock of the accounts
+            time.sleep(0.1)
     return _SYSTEM_USER
+
+
+def _has_account(name: str) -> bool:
+    try:
+        pwd.getpwnam(name)
+    except KeyError:
+        return False
+    return True
 
 
 def _is_postmaster(pid_file: Path, data: Path) -> bool:

