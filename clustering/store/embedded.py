@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _MAX_SOCKET_FOLDER_BYTES = 103 - len("/.s.PGSQL.5432")
 _START_SECONDS = 120
 _SYSTEM_USER = "pgserver"
-_ACCOUNT_SECONDS = 10
+_ACCOUNTS = Path("/etc/passwd")
 # Two cores and a few hundred MB are what an hourly job has; fsync stays on.
 _OPTIONS = (
     "listen_addresses=",
@@ -262,15 +262,23 @@ def _system_user() -> str | None:
     """Return the account to run the server as, made when missing: PostgreSQL refuses to run as root."""
     if os.geteuid() != 0:
         return None
-    deadline = time.monotonic() + _ACCOUNT_SECONDS
-    while not _has_account(_SYSTEM_USER):
-        useradd = ["useradd", "--system", "--shell", "/usr/sbin/nologin", _SYSTEM_USER]
-        made = subprocess.run(useradd, check=False, capture_output=True, text=True)  # noqa: S603 - constant arguments
-        if made.returncode and time.monotonic() > deadline:
-            raise _refused(f"no account {_SYSTEM_USER} can be made: {made.stderr.strip()}")
-        if made.returncode:  # another process makes it, and holds the lock of the accounts
-            time.sleep(0.1)
+    if not _has_account(_SYSTEM_USER):
+        # Two `useradd` at once both succeed, and the later gives the account another id.
+        lock = _lock_file(_ACCOUNTS, fcntl.LOCK_EX)
+        try:
+            _make_account(_SYSTEM_USER)
+        finally:
+            os.close(lock)
     return _SYSTEM_USER
+
+
+def _make_account(name: str) -> None:
+    if _has_account(name):  # made while this process waited
+        return
+    useradd = ["useradd", "--system", "--shell", "/usr/sbin/nologin", name]
+    made = subprocess.run(useradd, check=False, capture_output=True, text=True)  # noqa: S603 - constant arguments
+    if made.returncode:
+        raise _refused(f"no account {name} can be made: {made.stderr.strip()}")
 
 
 def _has_account(name: str) -> bool:

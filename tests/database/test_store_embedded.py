@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import pwd
 import shutil
 import signal
 import subprocess
@@ -295,12 +296,13 @@ def test_without_the_package_the_remedy_is_named():
 
 
 _ASK_FOR_ACCOUNT = """
+import pwd
 import sys
 from clustering.store import embedded
 embedded._SYSTEM_USER = sys.argv[1]
 print("ready", flush=True)
 sys.stdin.readline()
-print(embedded._system_user())
+print(pwd.getpwnam(embedded._system_user()).pw_uid)
 """
 
 
@@ -315,7 +317,8 @@ def test_users_that_come_at_once_to_a_fresh_machine_all_get_the_servers_account(
         for user in users:
             user.stdin.write("\n")
             user.stdin.flush()
-        assert [user.communicate(timeout=60)[0].strip() for user in users] == [account] * 4
+        told = [int(user.communicate(timeout=60)[0]) for user in users]
+        assert told == [pwd.getpwnam(account).pw_uid] * 4
     finally:
         subprocess.run(["userdel", account], check=True)
 
@@ -323,6 +326,5 @@ def test_users_that_come_at_once_to_a_fresh_machine_all_get_the_servers_account(
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root makes accounts")
 def test_an_account_that_cannot_be_made_is_told(monkeypatch):
     monkeypatch.setattr(embedded, "_SYSTEM_USER", "not a name")
-    monkeypatch.setattr(embedded, "_ACCOUNT_SECONDS", 0)
     with pytest.raises(EmbeddedServerError, match="not a name"):
         embedded._system_user()
