@@ -113,9 +113,9 @@ ALTER TABLE {article_vectors} DETACH PARTITION {partition};
 -- drop_partition: free what a detached day takes
 DROP TABLE {partition};
 
--- lost_vectors: how many articles went through the passes and have no vector any more, of some articles and the members of some stories
+-- lost_vectors: how many of some articles would wait for the passes without a vector
 SELECT count(*) FROM story_article p
-WHERE (p.article_id = ANY (%(article_ids)s) OR p.story_id = ANY (%(story_ids)s))
+WHERE p.article_id = ANY (%(article_ids)s) AND p.story_id IS NULL
   AND NOT EXISTS (SELECT FROM {article_vectors} v WHERE v.article_id = p.article_id AND v.event_time = p.event_time);
 
 -- drop_old_vectors: remove the vectors of articles that are encoded again

@@ -198,34 +198,35 @@ def settle(
         story_ids: stories that gained or lost articles; absorbed ones and None are passed over.
         calibration: says how many members a centroid averages.
         run_id: run that lets attached articles go.
+
+    Raises:
+        InvalidInput: vectors of attached articles were pruned.
     """
     wanted = sorted(story_id for story_id in set(story_ids) if story_id is not None)
     live = [row.id for row in session.rows("live_among", story_ids=wanted)]
     if not live:
         return
-    require_vectors(session, story_ids=live)
     loose = [row.article_id for row in session.rows("without_members", story_ids=live)]
     if loose:
         free = [Placement(article, None, "pending", None, None, None) for article in loose]
         record_placements(session, free, run_id)
+        require_vectors(session, loose)
     session.execute("drop_centroids", absorbed_id=live)
     refresh(session, live, calibration)
     session.execute("recount_stories", story_ids=live)
 
 
-def require_vectors(
-    session: Session, *, article_ids: Sequence[int] = (), story_ids: Sequence[int] = ()
-) -> None:
-    """Make sure that articles, and those of stories, can be placed anew.
+def require_vectors(session: Session, article_ids: Sequence[int]) -> None:
+    """Make sure that those of some articles that are in no story can be placed anew.
 
     Raises:
         InvalidInput: vectors of some were pruned.
     """
-    lost = session.value("lost_vectors", article_ids=list(article_ids), story_ids=list(story_ids))
+    lost = session.value("lost_vectors", article_ids=list(article_ids))
     if lost:
         raise InvalidInput(
-            f"the vectors of {lost} articles that this touches were pruned, so that it can no longer be "
-            "done; keep more with `stories db prune --keep`, or bring them back with "
+            f"the vectors of {lost} articles that this would set free were pruned, so that no pass could "
+            "place them; keep more with `stories db prune --keep`, or bring them back with "
             "`stories space backfill NAME`"
         )
 

@@ -107,16 +107,16 @@ def take_back(
         calibration: says how many members a centroid averages.
 
     Raises:
-        InvalidInput: vectors of some articles were pruned.
+        InvalidInput: vectors of articles that nothing was decided of before were pruned.
     """
     if not gone.decisions:  # and perhaps no space that a centroid could be in
         return
     articles = gone.articles
-    require_vectors(session, article_ids=articles)
     family = [row.id for row in session.rows("story_families", story_ids=gone.stories)]
     both = {"article_ids": articles, "run_id": gone.run_id}
     session.execute("keep_undone_placements", **both, undo_run_id=undo_run_id)
     session.execute("restore_placements", **both)
+    require_vectors(session, articles)
     session.execute("forget_past_placements", article_ids=articles)
     session.execute("take_merges_back", absorbed_ids=gone.absorbed, undo_run_id=undo_run_id)
     session.execute("redirect_again", story_ids=family)

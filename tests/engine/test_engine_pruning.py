@@ -46,6 +46,10 @@ def told(engine) -> list:
     return sorted((story.id, story.size, story.headline) for story in engine.stories(limit=500))
 
 
+def members(engine) -> dict[int, set[int]]:
+    return {story.id: {a.id for a in story.articles} for story in engine.stories(limit=500)}
+
+
 def test_old_days_go_and_stories_stay(aged):
     before, stories = days(aged), told(aged)
     assert len(stories) >= 4
@@ -69,20 +73,26 @@ def test_the_next_run_works_on(aged, sample_articles):
 
 
 def test_what_needs_old_vectors_says_that_they_were_pruned(aged):
-    old = min(aged.stories(limit=500), key=lambda story: story.latest_time)
-    article = aged.story(old.id).articles[0]
-    young = max(aged.stories(limit=500), key=lambda story: story.latest_time)
     first_run = aged._database.session.connection.execute(
         "SELECT min(run_id) FROM story_article"
     ).fetchone()[0]
     aged.prune(KEEP)
     stories = told(aged)
     with pytest.raises(InvalidInput, match="pruned"):
-        aged.move(article.id, young.id, by="ann")
-    with pytest.raises(InvalidInput, match="pruned"):
         aged.undo(first_run, by="ann", cascade=True)
     assert told(aged) == stories
+
+
+def test_stories_whose_vectors_went_are_edited_and_explained(aged):
+    old, *_, young = sorted(aged.stories(limit=500), key=lambda story: story.latest_time)
+    article = aged.story(old.id).articles[0]
+    aged.prune(KEEP)
+    stories = members(aged)
     assert aged.why(article.id) is not None
+    edit = aged.move(article.id, young.id, by="ann")
+    assert article.id in {member.id for member in aged.story(young.id).articles}
+    aged.undo(edit.run_id, by="ann")
+    assert members(aged) == stories  # the headline is chosen anew, without a centroid
 
 
 def test_days_that_stories_can_still_change_in_stay(engine, sample_articles):
