@@ -41,18 +41,32 @@ SELECT id, split_part(language, '-', 1) FROM article WHERE id = ANY (%(article_i
 -- latest_processed: event time of the latest article that went through the passes
 SELECT event_time FROM story_article WHERE pass <> 'pending' ORDER BY event_time DESC LIMIT 1;
 
--- article_neighbours: the articles of the window nearest to each of some articles
-SELECT q.article_id, n.article_id AS other_id, 1 - n.distance AS similarity
-FROM (
+-- article_neighbours: the articles of the window nearest to each of some articles; days from which the window has but some hours are scanned, as a filter discards nearly all that their index finds
+WITH q AS (
     SELECT v.article_id, v.aligned
     FROM {article_vectors} v
     WHERE v.article_id = ANY (%(article_ids)s) AND v.event_time BETWEEN %(first)s AND %(last)s
-) q
+), edge AS MATERIALIZED (
+    SELECT v.article_id, v.aligned
+    FROM {article_vectors} v
+    WHERE v.event_time BETWEEN %(window_first)s AND %(window_last)s
+      AND (v.event_time < %(searched_from)s OR v.event_time >= %(searched_to)s)
+)
+SELECT q.article_id, n.article_id AS other_id, 1 - n.distance AS similarity
+FROM q
 CROSS JOIN LATERAL (
-    SELECT o.article_id, o.aligned <=> q.aligned AS distance
+    (SELECT o.article_id, o.aligned <=> q.aligned AS distance
     FROM {article_vectors} o
-    WHERE o.event_time BETWEEN %(window_first)s AND %(window_last)s
+    WHERE o.event_time >= %(searched_from)s AND o.event_time < %(searched_to)s
+      AND o.event_time BETWEEN %(window_first)s AND %(window_last)s
     ORDER BY o.aligned <=> q.aligned
+    LIMIT %(most)s)
+    UNION ALL
+    (SELECT e.article_id, e.aligned <=> q.aligned AS distance
+    FROM edge e
+    ORDER BY e.aligned <=> q.aligned
+    LIMIT %(most)s)
+    ORDER BY distance
     LIMIT %(most)s
 ) n
 WHERE n.article_id <> q.article_id;

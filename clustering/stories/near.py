@@ -7,6 +7,7 @@ in the database.
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 from clustering.stories.discover import Neighbour
@@ -16,13 +17,15 @@ from clustering.stories.scoring import StoryShape
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from datetime import datetime, timedelta
 
     from clustering.store.session import Session
     from clustering.stories.calibration import Calibration
 
 # As published (3mins.news): enough for one round trip to pay, few enough to stay in memory.
 BATCH_ARTICLES = 200
+# Less of a day than this is scanned instead of searched by index.
+SCANNED = timedelta(hours=6)
+_DAY = timedelta(days=1)
 
 
 class LooseCandidates(NamedTuple):
@@ -63,6 +66,7 @@ class Near:
                 last=max(times.values()),
                 most=self._calibration.neighbours + 1,
                 **window,
+                **searched(**window),
             )
             yield from map(Neighbour._make, rows)
 
@@ -139,6 +143,31 @@ class Near:
     def _shapes(self, story_ids: Iterable[int]) -> dict[int, StoryShape]:
         rows = self._session.rows("story_shapes", story_ids=sorted(story_ids))
         return {row.story_id: StoryShape(*row) for row in rows}
+
+
+def searched(window_first: datetime, window_last: datetime) -> dict[str, datetime]:
+    """Return the part of a window whose days have their index searched; the rest of it is scanned.
+
+    A window mostly begins and ends inside a day. The index of such a day finds articles of the whole
+    day, of which those outside the window are thrown away.
+
+    Args:
+        window_first: event time of the earliest article of the window.
+        window_last: event time of the latest.
+
+    Returns:
+        `searched_from`, and `searched_to`, which is outside.
+    """
+    begins, ends = _midnight(window_first) + _DAY, _midnight(window_last)
+    return {
+        "searched_from": begins if begins - window_first < SCANNED else window_first,
+        "searched_to": ends if window_last - ends < SCANNED else ends + _DAY,
+    }
+
+
+def _midnight(time: datetime) -> datetime:
+    """Return the beginning of the day in UTC, which partitions are of."""
+    return time.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
 
 
 def _no_bonus_from(calibration: Calibration) -> float:

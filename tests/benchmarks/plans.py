@@ -19,6 +19,7 @@ from clustering.store.embedded import EmbeddedServer
 from clustering.store.migrations import migrate
 from clustering.store.session import Session
 from clustering.store.statements import statements
+from clustering.stories.near import searched
 from clustering.stories.passes import INDEX_SETTINGS
 
 GAP, AGE = timedelta(hours=24), timedelta(hours=72)
@@ -48,10 +49,11 @@ def parameters(session: Session) -> dict[str, dict[str, object]]:
     story_ids = stories.fetchall()
     asked = {"article_ids": ids, "first": min(times), "last": max(times)}
     window = {"window_first": min(times) - GAP, "window_last": max(times)}
+    edges = searched(**window)
     bound = {"penalty": 0.16, "tightest": 0.72}
     near = {"window": timedelta(days=7), "penalty": 0.05, "most": 51, "least": 2}
     return {
-        "article_neighbours": asked | window | {"most": 51},
+        "article_neighbours": asked | window | edges | {"most": 51},
         "story_candidates": asked | {"gap": GAP, "age": AGE, "most": 50},
         "loose_near": {"story_ids": story_ids, "least": 0.3} | bound | window,
         "nearest_stories": {

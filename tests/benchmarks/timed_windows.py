@@ -10,6 +10,7 @@ import numpy as np
 from pgvector import HalfVector
 from stream import SPACE
 
+from clustering.stories.near import searched
 from clustering.stories.passes import INDEX_SETTINGS
 
 if TYPE_CHECKING:
@@ -70,6 +71,7 @@ def recall(found: Sequence[set[int]], true: Sequence[set[int]]) -> float:
 def neighbours(session: Session, window: Window) -> tuple[list[set[int]], float]:
     """Pass 2's query over the window, by its median round; returns what it found and ms an article."""
     asked = window.ids[window.asking].tolist()
+    bounds = {"window_first": window.times[0], "window_last": window.times[-1]}
     spent = []
     for _ in range(ROUNDS):
         with session.transaction(**INDEX_SETTINGS):
@@ -79,8 +81,8 @@ def neighbours(session: Session, window: Window) -> tuple[list[set[int]], float]
                 article_ids=asked,
                 first=window.times[0],
                 last=window.times[-1],
-                window_first=window.times[0],
-                window_last=window.times[-1],
+                **bounds,
+                **searched(**bounds),
                 most=NEIGHBOURS + 1,
             )
             spent.append(time.perf_counter() - start)

@@ -16,6 +16,8 @@ from clustering.store.database import drop_database, make_database
 from clustering.store.migrations import migrate
 from clustering.store.session import Session
 from clustering.store.statements import statements
+from clustering.stories.near import searched
+from clustering.stories.passes import INDEX_SETTINGS
 
 DAYS = 10
 A_DAY = 400
@@ -98,7 +100,17 @@ def neighbour_values(history: World) -> dict:
     rows = history.sql(
         "SELECT id FROM article WHERE event_time BETWEEN %s AND %s", WINDOW["first"], WINDOW["last"]
     )
-    return WINDOW | {"article_ids": [row.id for row in rows], "most": 11}
+    return (
+        WINDOW
+        | searched(WINDOW["window_first"], WINDOW["window_last"])
+        | {"article_ids": [row.id for row in rows], "most": 11}
+    )
+
+
+def neighbours(history: World, values: dict, **settings: object) -> set[tuple[int, int]]:
+    with history.session.transaction(**settings):
+        rows = history.session.rows("article_neighbours", **values)
+    return {(row.article_id, row.other_id) for row in rows}
 
 
 # Four hundred vectors of a day and dimension are sorted faster than an index is searched, and the
@@ -124,6 +136,27 @@ def test_neighbours_touch_only_the_windows_days(history):
         for node in plan
         if node.get("Relation Name", "").startswith("article_v")
     } == {f"article_vector_tiny_{day}" for day in ("20260304", "20260305")}
+
+
+def test_days_that_the_window_barely_touches_are_scanned(history):
+    """It begins minutes before one midnight and ends minutes after another."""
+    edges = {
+        "window_first": START + timedelta(days=3, hours=23, minutes=50),
+        "window_last": START + timedelta(days=5, minutes=10),
+    }
+    values = neighbour_values(history) | edges | searched(**edges)
+    plan = explain(history, "article_neighbours", values, **NO_SORT)
+    assert {name for name in indexes(plan) if "aligned" in name} == {
+        "article_vector_tiny_20260305_aligned_idx"
+    }
+    touched = history.sql(
+        "SELECT id FROM article WHERE event_time BETWEEN %s AND %s OR event_time BETWEEN %s AND %s",
+        *(edges["window_first"], START + timedelta(days=4)),
+        *(START + timedelta(days=5), edges["window_last"]),
+    )
+    wide = neighbours(history, values | {"most": 2 * A_DAY})
+    for row in touched:
+        assert {a for a, other in wide if other == row.id} == set(values["article_ids"])
 
 
 @pytest.fixture(scope="module")
@@ -194,14 +227,8 @@ def test_linking_a_story_reads_no_table_of_stories_or_events_whole(long_history,
 
 def test_the_index_finds_what_an_exact_search_finds(history):
     values = neighbour_values(history)
-
-    def found(**settings: object) -> set[tuple[int, int]]:
-        with history.session.transaction(**settings):
-            rows = history.session.rows("article_neighbours", **values)
-        return {(row.article_id, row.other_id) for row in rows}
-
-    exact = found(enable_indexscan="off")
-    near = found(**NO_SORT, hnsw__ef_search=64, hnsw__iterative_scan="strict_order")
+    exact = neighbours(history, values, enable_indexscan="off")
+    near = neighbours(history, values, **NO_SORT, **INDEX_SETTINGS)
     assert len(exact) == 10 * len(values["article_ids"])
     assert len(near) == len(exact)
     assert len(near & exact) >= 0.95 * len(exact)

@@ -32,7 +32,19 @@ BY_NAME = {
     **dict.fromkeys(("kind", "verdict", "judged_by"), "x"),
     **dict.fromkeys(("fit", "space"), "x"),
     "active": False,
-    **dict.fromkeys(("first", "last", "window_first", "window_last", "since", "as_of"), NOON),
+    **dict.fromkeys(
+        (
+            "first",
+            "last",
+            "window_first",
+            "window_last",
+            "searched_from",
+            "searched_to",
+            "since",
+            "as_of",
+        ),
+        NOON,
+    ),
     **dict.fromkeys(
         ("after_time", "before_time", "live_from", "live_to", "started_at", "origin"), NOON
     ),
