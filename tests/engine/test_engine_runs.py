@@ -11,6 +11,7 @@ import pytest
 from psycopg.conninfo import make_conninfo
 
 from clustering import Article, Engine, StoriesError
+from clustering.embedding.partitions import make_partitions
 from clustering.engine.replay import in_steps
 from clustering.engine.runs import run_lock
 from clustering.errors import ModelError, NotFoundError, RunLocked
@@ -288,9 +289,7 @@ def _fill(engine, count):
         " SELECT 1, 'n' || n, 'n', '', 'en', 1, '2026-03-02'::timestamptz + n * interval '25 s', now(),"
         f" gen_random_uuid(), false, 1 FROM generate_series(1, {count}) n"
     )
-    session.connection.execute(
-        f"CREATE TABLE next_day PARTITION OF {vectors} FOR VALUES FROM ('2026-03-03') TO ('2026-03-04')"
-    )
+    make_partitions(session, [datetime(2026, 3, 2, tzinfo=UTC), datetime(2026, 3, 3, tzinfo=UTC)])
     session.connection.execute(
         f"INSERT INTO {vectors} SELECT a.id, a.event_time, 1, v.vector, v.vector FROM article a CROSS JOIN LATERAL"
         " (SELECT l2_normalize(array_agg(random() - 0.5 + sin(a.id % 900 + d))::vector(384))::halfvec AS vector"
